@@ -1,0 +1,95 @@
+"""Exact units of privacy loss: integers of nano-ε.
+
+Every budget, charge and noise rate is a whole number of 1e-9 ε, so sums and comparisons are exact. What a person
+*grants* is rounded down, what a release *costs* is rounded up: the spender never gains from rounding.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.errors import InputError
+
+NANO = 10**9
+MAX_EPSILON = 1_000_000  # a guard against unit mistakes, and against overflow of 64-bit sums
+
+Epsilon: TypeAlias = int | float | str | Decimal | Fraction
+
+
+def _fraction(epsilon: Epsilon, what: str) -> Fraction:
+    try:
+        # A float is read as the decimal a person wrote (0.1 is one tenth), not as its binary neighbour.
+        value = Fraction(epsilon) if isinstance(epsilon, Fraction | int) else Fraction(Decimal(str(epsilon)))
+    except (InvalidOperation, ValueError, OverflowError, TypeError):
+        raise InputError(f"{what} must be a finite number, got {epsilon!r}") from None
+    if value < 0:
+        raise InputError(f"{what} must not be negative, got {epsilon!r}")
+    if value > MAX_EPSILON:
+        raise InputError(f"{what} is {epsilon!r}; above {MAX_EPSILON} it means no privacy at all: check the unit")
+    return value
+
+
+def nano_down(epsilon: Epsilon, what: str = "epsilon") -> int:
+    """A granted budget in nano-ε, rounded down.
+
+    >>> nano_down(0.1), nano_down("0.3333333333")
+    (100000000, 333333333)
+    """
+    return int(_fraction(epsilon, what) * NANO // 1)
+
+
+def nano_up(epsilon: Epsilon, what: str = "epsilon") -> int:
+    """A cost in nano-ε, rounded up.
+
+    >>> nano_up("0.3333333333")
+    333333334
+    """
+    return int(-(-_fraction(epsilon, what) * NANO // 1))
+
+
+def positive_nano(epsilon: Epsilon, what: str = "epsilon") -> int:
+    """A budget that must be usable: rounded down and at least one nano-ε.
+
+    >>> positive_nano(0)
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.InputError: epsilon must be greater than 0 (at least 1e-9), got 0
+    """
+    nano = nano_down(epsilon, what)
+    if nano < 1:
+        raise InputError(f"{what} must be greater than 0 (at least 1e-9), got {epsilon!r}")
+    return nano
+
+
+def nano_down_array(epsilons: ArrayLike, what: str = "budgets") -> NDArray[np.int64]:
+    """Many budgets at once, rounded down; a value within 1e-6 nano of a whole number counts as that number.
+
+    >>> nano_down_array([0.1, 0.3]).tolist()
+    [100000000, 300000000]
+    """
+    values = np.asarray(epsilons, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise InputError(f"{what} must be finite numbers; {int((~np.isfinite(values)).sum())} are NaN or infinite")
+    if (values < 0).any():
+        raise InputError(f"{what} must not be negative; {int((values < 0).sum())} are")
+    if (values > MAX_EPSILON).any():
+        raise InputError(f"{what} above {MAX_EPSILON} mean no privacy at all: check the unit")
+    scaled = values * NANO
+    nearest = np.rint(scaled)
+    # 0.3 * 1e9 is 299999999.99999994 in binary; what the person wrote is 0.3.
+    return np.where(np.abs(scaled - nearest) < 1e-6, nearest, np.floor(scaled)).astype(np.int64)
+
+
+def as_epsilon(nano: int) -> Decimal:
+    """Nano-ε as an exact decimal.
+
+    >>> as_epsilon(150_000_000)
+    Decimal('0.15')
+    """
+    value = (Decimal(int(nano)) / NANO).normalize()
+    return value.quantize(Decimal(1)) if value == value.to_integral_value() else value
