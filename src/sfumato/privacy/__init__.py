@@ -1,1 +1,32 @@
-""""""
+"""The only code that draws noise or reasons about ε.
+
+Whoever has read this package knows why every mechanism is safe: one primitive (`noise.laplace` on a weighted integer
+vector), one choice (`noise.choose`), a `Meter` through which both go, and a `Guarantee` computed from what was done.
+"""
+
+from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBudgets
+from sfumato.privacy.charge import Charge
+from sfumato.privacy.guarantee import Guarantee, Step
+from sfumato.privacy.meter import Meter
+from sfumato.privacy.source import SECURE, Secure, Seeded, Source
+from sfumato.privacy.units import NANO, Epsilon, as_epsilon, nano_down, nano_up, positive_nano
+
+__all__ = [
+    "NANO",
+    "SECURE",
+    "AttributeBudgets",
+    "Charge",
+    "Epsilon",
+    "Guarantee",
+    "Meter",
+    "PersonBudgets",
+    "RecipientBudgets",
+    "Secure",
+    "Seeded",
+    "Source",
+    "Step",
+    "as_epsilon",
+    "nano_down",
+    "nano_up",
+    "positive_nano",
+]

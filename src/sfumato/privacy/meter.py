@@ -1,0 +1,408 @@
+"""The Meter: every noisy call goes through it, is priced first, and is added up.
+
+The loss of a call follows from its weights alone (see `noise`): a record of person group g enters with integer weight
+``w_g`` and touches coordinates whose noise has rate ``r_j`` nano-ε per unit, so group g loses ``w_g`` times
+
+- ``max_j r_j`` if one record touches one coordinate (a histogram),
+- ``sum_j r_j`` if it may touch all of them,
+- ``max_i sum_j a_ij r_j`` if it is one of the rows of a public matrix A (items and their attributes),
+
+times the rows a person may own, times two against replacement (one record leaves, another enters). Calls in sequence
+add up; branches over disjoint people take the maximum per group; inside a random sample of the people a loss l becomes
+``ln(1 + p (e^l - 1))`` (Balle, Barthe & Gaboardi 2018, exact for absence). A call that would pass the limit is refused
+before its value is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.errors import BudgetError, InputError, PrivacyError
+from sfumato.privacy import noise
+from sfumato.privacy.budgets import PersonBudgets
+from sfumato.privacy.charge import Charge
+from sfumato.privacy.guarantee import Guarantee, Step
+from sfumato.privacy.losses import amplified, ceil_nano, objective_loss, output_loss
+from sfumato.privacy.source import SECURE, Source
+from sfumato.privacy.units import as_epsilon
+
+Values = NDArray[np.int64] | Sequence[int] | Callable[[], Any]
+Neighbours = Literal["absence", "replacement", "item"]
+Touches = Literal["one", "all"]
+
+ROSTER_IS_PUBLIC = "the roster of who granted which budget is public and does not depend on the data"
+_FAR = np.iinfo(np.int64).max // 4
+
+
+class Meter:
+    """Prices, limits, draws and adds up.
+
+    Parameters
+    ----------
+    limit : Charge, optional
+        What the release may cost. Without one the Meter only adds up (experiments, composition by hand).
+    budgets : PersonBudgets, optional
+        The person groups to keep separate totals for. Their levels are limits too.
+    attributes : sequence of str
+        Attributes to keep separate totals for.
+    rows_per_person : int
+        Cap on the rows one person owns; every loss is multiplied by it.
+    neighbours : "absence", "replacement" or "item"
+    source : Source
+        Random bits. Anything but the secure default marks the release as not private.
+
+    Examples
+    --------
+    >>> meter = Meter(limit=Charge.of(0.5))
+    >>> noisy = meter.laplace([10, 20, 30], rate=400_000_000, label="counts")
+    >>> meter.guarantee().epsilon
+    Decimal('0.4')
+    >>> meter.laplace([1], rate=200_000_000)
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.BudgetError: asked ε 0.2, 0.1 of 0.5 left for this release; lower the step's share or ...
+    """
+
+    def __init__(
+        self,
+        *,
+        limit: Charge | None = None,
+        budgets: PersonBudgets | None = None,
+        attributes: Sequence[str] = (),
+        rows_per_person: int = 1,
+        neighbours: Neighbours = "absence",
+        source: Source = SECURE,
+    ) -> None:
+        if rows_per_person < 1:
+            raise InputError(f"rows_per_person must be at least 1, got {rows_per_person}")
+        self.budgets = budgets
+        self.attributes = tuple(attributes)
+        self.rows_per_person = int(rows_per_person)
+        self.neighbours: Neighbours = neighbours
+        self._source = source
+        self._groups = budgets.groups if budgets is not None else 1
+        self._limits = self._limit_vector(limit)
+        self._scopes: list[_Scope] = [_Scope("sequence", self._groups + len(self.attributes))]
+        self._steps: list[Step] = []
+        self._assumptions: list[str] = [ROSTER_IS_PUBLIC] if budgets is not None else []
+        self._not_private: list[str] = [] if source.private else ["noise from a seed"]
+
+    # --- the noisy calls -------------------------------------------------------------------------------------------
+
+    def laplace(
+        self,
+        values: Values,
+        *,
+        rate: ArrayLike,
+        weights: ArrayLike = 1,
+        touches: Touches | NDArray[np.int64] = "one",
+        attributes: Sequence[str] | None = None,
+        label: str = "",
+    ) -> NDArray[np.int64]:
+        """Add discrete Laplace noise to an integer vector.
+
+        Parameters
+        ----------
+        values : integers, or a function that returns them
+            The function is called only after the price was accepted.
+        rate : int or integers
+            Nano-ε per unit, one for all coordinates or one each.
+        weights : int or integers per person group
+            The largest number of units by which one record of the group moves a coordinate.
+        touches : "one", "all" or a non-negative integer matrix
+            How many coordinates one record moves; a matrix lists the possible records as rows.
+        attributes : names per coordinate, optional
+            Attributes to charge: each loses its largest ``weight * rate``.
+        """
+        rates = noise.check_rates(rate)
+        per_unit = self._per_unit(rates, touches)
+        cost = self._cost(per_unit, weights, self._attribute_costs(rates, touches, attributes, weights))
+        self._charge(cost, label, "laplace")
+        exact = np.asarray(values() if callable(values) else values)
+        if exact.dtype.kind not in "iu":
+            raise InputError(f"noise goes on integer sums, got {exact.dtype}: put weights and values on a lattice first")
+        exact = exact.astype(np.int64)
+        if rates.ndim and rates.shape != exact.shape:
+            raise InputError(f"{rates.size} noise rates for {exact.size} values")
+        return exact + noise.laplace(np.broadcast_to(rates, exact.shape), source=self._source)
+
+    def choose(
+        self,
+        scores: ArrayLike | Callable[[], ArrayLike],
+        *,
+        rate: int,
+        spread: ArrayLike = 1,
+        label: str = "",
+    ) -> int:
+        """Choose the index of a high score; `spread` bounds, per person group, the largest minus the smallest change
+        that one record makes to any score (common shifts cancel)."""
+        rate = int(noise.check_rates(rate))
+        loss = ceil_nano(np.asarray(spread, dtype=np.float64) * rate)
+        self._charge(self._cost(1, loss), label, "choice")
+        return noise.choose(scores() if callable(scores) else scores, rate=rate, source=self._source)
+
+    def objective_noise(
+        self,
+        dimension: int,
+        *,
+        beta: float,
+        weights: ArrayLike,
+        curvature: float,
+        penalty: float,
+        label: str = "",
+    ) -> NDArray[np.float64]:
+        """The noise vector of objective perturbation (see `losses.objective_loss`), weights per person group."""
+        moves = 2 if self.neighbours == "replacement" else 1
+        loss = objective_loss(weights, beta=beta, curvature=curvature, penalty=penalty, moves=moves)
+        self._charge(self._cost(1, loss, doubled=False), label, "objective perturbation")
+        self.assume("the optimum of the perturbed objective is computed in real arithmetic (float64 stands in for it)")
+        return noise.spherical(dimension, beta, source=self._source)
+
+    def output_noise(self, dimension: int, *, beta: float, sensitivity: ArrayLike, label: str = "") -> NDArray[np.float64]:
+        """Spherical noise for a vector that one record moves by at most `sensitivity` (per person group, in the stated
+        neighbours' sense) in Euclidean norm."""
+        self._charge(self._cost(1, output_loss(sensitivity, beta=beta), doubled=False), label, "output perturbation")
+        self.assume("the exact vector is computed in real arithmetic (float64 stands in for it)")
+        return noise.spherical(dimension, beta, source=self._source)
+
+    # --- composition -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def parallel(self, why: str) -> Iterator[Callable[[], Any]]:
+        """Branches over *disjoint people*: their losses take the maximum, per person group.
+
+        >>> meter = Meter()
+        >>> with meter.parallel("each person lives in one region") as branch:
+        ...     for region in range(3):
+        ...         with branch():
+        ...             _ = meter.laplace([5], rate=10**8)
+        >>> meter.guarantee().epsilon
+        Decimal('0.1')
+        """
+        self._scopes.append(_Scope("parallel", self._groups + len(self.attributes)))
+
+        @contextmanager
+        def branch() -> Iterator[None]:
+            if self._scopes[-1].kind != "parallel":
+                raise InputError("branches of one parallel block cannot be nested")
+            self._scopes.append(_Scope("sequence", self._groups + len(self.attributes)))
+            try:
+                yield
+            finally:
+                self._close()
+
+        self.assume(f"disjoint groups: {why}")
+        try:
+            yield branch
+        finally:
+            self._close()
+
+    @contextmanager
+    def sampled(self, thresholds: ArrayLike) -> Iterator[Callable[[ArrayLike], NDArray[np.int64]]]:
+        """Calls inside see a random sample: a record of group g is kept with probability ``thresholds[g] / 2**63``.
+
+        Yields the function that samples exact counts per group, so that the sample and its price cannot diverge.
+        """
+        if self.neighbours != "absence":
+            raise PrivacyError("sampling is priced against absence only; ask for neighbours='absence'")
+        limits = np.broadcast_to(np.asarray(thresholds, dtype=np.uint64), (self._groups,))
+        scope = _Scope("sampled", self._groups + len(self.attributes))
+        scope.probability = np.minimum(limits / 2.0**63 * (1 + 2.0**-50), 1.0)
+        self._scopes.append(scope)
+        try:
+            yield lambda counts: noise.binomial(counts, limits, source=self._source)
+        finally:
+            self._close()
+
+    # --- what has been promised ------------------------------------------------------------------------------------
+
+    @property
+    def private(self) -> bool:
+        return not self._not_private
+
+    def assume(self, assumption: str) -> None:
+        """Record what the guarantee rests on."""
+        if assumption not in self._assumptions:
+            self._assumptions.append(assumption)
+
+    def unsound(self, reason: str) -> None:
+        """Announce a step that is not as private as it claims: refused for a real release, marked in an experiment."""
+        if self._source.private:
+            raise PrivacyError(f"refused: {reason}; such a mechanism runs in experiments with seeded noise only")
+        if reason not in self._not_private:
+            self._not_private.append(reason)
+
+    def post_processing(self) -> np.random.Generator:
+        """Randomness for what is done *after* the noise (sampling a table from a synopsis). Free, and never noise."""
+        return self._source.generator()
+
+    def spent(self) -> Charge:
+        """The price so far."""
+        total = self._through_scopes(np.zeros(self._groups + len(self.attributes), dtype=np.int64))
+        people = total[: self._groups]
+        return Charge(
+            int(people.max()),
+            people if self.budgets is not None else None,
+            dict(zip(self.attributes, total[self._groups :].tolist(), strict=True)),
+        )
+
+    def guarantee(self) -> Guarantee:
+        """What the calls so far promise together."""
+        if len(self._scopes) > 1:
+            raise InputError("the guarantee is known when every parallel or sampled block is closed")
+        spent = self.spent()
+        return Guarantee(
+            nano=spent.total,
+            neighbours=self.neighbours,
+            people=spent.people,
+            budgets=self.budgets,
+            attributes=spent.attributes,
+            rows_per_person=self.rows_per_person,
+            assumptions=tuple(self._assumptions),
+            steps=tuple(self._steps),
+            not_private=tuple(self._not_private),
+        )
+
+    # --- pricing ---------------------------------------------------------------------------------------------------
+
+    def _limit_vector(self, limit: Charge | None) -> NDArray[np.int64]:
+        vector = np.full(self._groups + len(self.attributes), _FAR, dtype=np.int64)
+        if self.budgets is not None:
+            vector[: self._groups] = self.budgets.levels
+        if limit is None:
+            return vector
+        people = limit.people if limit.people is not None else np.int64(limit.total)
+        if limit.people is not None and limit.people.size != self._groups:
+            raise InputError(f"the limit speaks of {limit.people.size} person groups, the budgets of {self._groups}")
+        vector[: self._groups] = np.minimum(vector[: self._groups], people)
+        for j, name in enumerate(self.attributes):
+            vector[self._groups + j] = limit.attributes.get(name, _FAR)
+        return vector
+
+    def _per_unit(self, rates: NDArray[np.int64], touches: Touches | NDArray[np.int64]) -> int:
+        """Loss of a record of weight one, in nano-ε."""
+        if isinstance(touches, str):
+            if touches == "one":
+                return int(rates.max(initial=0))
+            if rates.ndim == 0:
+                raise InputError("touches='all' needs one rate per coordinate")
+            return sum(rates.reshape(-1).tolist())
+        matrix = np.asarray(touches)
+        if matrix.dtype.kind not in "iu" or matrix.ndim != 2 or (matrix.size and matrix.min() < 0):
+            raise InputError("touches must be 'one', 'all' or a non-negative integer matrix")
+        if rates.ndim != 1 or matrix.shape[1] != rates.size:
+            raise InputError(f"the matrix has {matrix.shape[-1]} columns for {rates.size} rates")
+        # Python integers cannot overflow; the float64 product only finds the candidates for the exact maximum.
+        rough = matrix.astype(np.float64) @ rates.astype(np.float64)
+        top = np.flatnonzero(rough >= rough.max(initial=0.0) * (1 - 1e-9))
+        rate_list = rates.tolist()
+        best = 0
+        for row in np.unique(matrix[top], axis=0):
+            best = max(best, sum(a * r for a, r in zip(row.tolist(), rate_list, strict=True)))
+        return best
+
+    def _attribute_costs(
+        self,
+        rates: NDArray[np.int64],
+        touches: Touches | NDArray[np.int64],
+        names: Sequence[str] | None,
+        weights: ArrayLike,
+    ) -> Mapping[str, int]:
+        if names is None:
+            return {}
+        if rates.ndim != 1 or len(names) != rates.size:
+            raise InputError(f"{len(names)} attribute names for {rates.size} rates")
+        unknown = [n for n in names if n not in self.attributes]
+        if unknown:
+            raise InputError(f"attribute {unknown[0]!r} is not metered; known: {', '.join(self.attributes) or 'none'}")
+        reach = np.ones(rates.size, np.int64) if isinstance(touches, str) else np.asarray(touches).max(axis=0)
+        heaviest = int(np.asarray(weights).max())
+        costs: dict[str, int] = {}
+        for name, a, r in zip(names, reach.tolist(), rates.tolist(), strict=True):
+            loss = a * r * heaviest
+            so_far = costs.get(name, 0)
+            costs[name] = max(so_far, loss) if isinstance(touches, str) and touches == "one" else so_far + loss
+        return costs
+
+    def _cost(
+        self,
+        per_unit: int,
+        weights: ArrayLike,
+        attributes: Mapping[str, int] | None = None,
+        *,
+        doubled: bool = True,
+    ) -> NDArray[np.int64]:
+        """Cost vector: person groups first, then attributes."""
+        groups = np.asarray(weights)
+        if groups.dtype.kind not in "iu":
+            raise InputError(f"weights are integers (a budget in nano-ε is one), got {groups.dtype}")
+        if groups.ndim > 1 or (groups.ndim == 1 and groups.size not in (1, self._groups)):
+            raise InputError(f"{groups.size} weights for {self._groups} person groups")
+        if groups.size and int(groups.min()) < 0:
+            raise InputError("weights must not be negative")
+        factor = self.rows_per_person * (2 if doubled and self.neighbours == "replacement" else 1)
+        if int(groups.max(initial=0)) * per_unit * factor > _FAR:
+            raise BudgetError("this call would cost more than any budget; check the unit of its weights or rates")
+        cost = np.zeros(self._groups + len(self.attributes), dtype=np.int64)
+        cost[: self._groups] = groups.astype(np.int64) * per_unit * factor
+        for name, loss in (attributes or {}).items():
+            cost[self._groups + self.attributes.index(name)] = loss * factor
+        return cost
+
+    def _charge(self, cost: NDArray[np.int64], label: str, mechanism: str) -> None:
+        after = self._through_scopes(cost)
+        over = np.flatnonzero(after > self._limits)
+        if over.size:
+            raise BudgetError(self._refusal(int(over[np.argmax((after - self._limits)[over])]), cost, after))
+        self._scopes[-1].spent += cost
+        self._steps.append(Step(label, mechanism, int(cost[: self._groups].max())))
+
+    def _refusal(self, party: int, cost: NDArray[np.int64], after: NDArray[np.int64]) -> str:
+        asked, limit = int(cost[party]), int(self._limits[party])
+        left = max(0, limit - (int(after[party]) - asked))
+        if party >= self._groups:
+            who = f"attribute {self.attributes[party - self._groups]!r}"
+        elif self.budgets is not None and self._groups > 1:
+            who = f"people at {self.budgets.name(party)}"
+        else:
+            who = "this release"
+        return (
+            f"asked ε {as_epsilon(asked)}, {as_epsilon(left)} of {as_epsilon(limit)} left for {who}; "
+            "lower the step's share or raise the release's epsilon"
+        )
+
+    def _through_scopes(self, extra: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The total as it would stand if `extra` were added now and every open block closed."""
+        total = extra
+        for scope in reversed(self._scopes):
+            total = scope.close(total, self._groups)
+        return total
+
+    def _close(self) -> None:
+        scope = self._scopes.pop()
+        inner = scope.close(np.zeros_like(scope.spent), self._groups)
+        parent = self._scopes[-1]
+        parent.spent = np.maximum(parent.spent, inner) if parent.kind == "parallel" else parent.spent + inner
+
+
+class _Scope:
+    """A block of calls and the rule by which its losses join those outside."""
+
+    def __init__(self, kind: Literal["sequence", "parallel", "sampled"], size: int) -> None:
+        self.kind = kind
+        self.spent = np.zeros(size, dtype=np.int64)
+        self.probability: NDArray[np.float64] | None = None
+
+    def close(self, inner: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
+        if self.kind == "parallel":
+            return np.maximum(self.spent, inner)
+        total = self.spent + inner
+        if self.probability is not None:
+            total = total.copy()
+            total[:groups] = amplified(total[:groups], self.probability)
+        return total
