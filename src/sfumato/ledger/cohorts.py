@@ -1,0 +1,139 @@
+"""What people have spent, when everybody may have a budget of their own.
+
+People who share a budget level and have been charged alike so far are one *cohort*: one entry in a vector of int64.
+A release charges all cohorts at once by adding a vector, so a million distinct budgets are one row of 8 MB rewritten
+in one transaction, not a million rows. The charge itself is kept too, as ``min(level, step)`` when it is of that
+form (one number) and as a compressed vector otherwise, and each one signs the total it led to: a total that was
+changed behind the ledger's back does not match and stops the next release.
+
+A cohort is charged as a whole. A release that touches only some people of a level charges all of them, which errs
+on the safe side; give such people a tier of their own in the roster (levels may repeat under different names) and
+they are charged alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, insert, select, update
+
+from sfumato.errors import InputError, LedgerError
+from sfumato.ledger import layout
+from sfumato.ledger.records import People, decimal
+from sfumato.privacy.budgets import PersonBudgets
+
+_STORED = np.dtype("<i8")
+
+
+@dataclass(frozen=True)
+class Cohorts:
+    """The people of one dataset as the database has them."""
+
+    people: People
+    last_release: int
+
+
+def pack(values: NDArray[np.int64]) -> bytes:
+    """Little-endian bytes, the same on every machine."""
+    return values.astype(_STORED, copy=False).tobytes()
+
+
+def unpack(raw: Any) -> NDArray[np.int64]:
+    """The inverse of `pack`.
+
+    >>> unpack(pack(np.array([1, -2]))).tolist()
+    [1, -2]
+    """
+    return np.frombuffer(bytes(raw), dtype=_STORED).astype(np.int64, copy=False)
+
+
+def enrol(connection: Connection, dataset_id: int, roster: PersonBudgets) -> None:
+    """Write down the public roster, with nothing spent."""
+    names = None if roster.names is None else json.dumps(list(roster.names))
+    static = {"levels": pack(roster.levels), "counts": pack(roster.counts), "names": names}
+    connection.execute(insert(layout.rosters).values(dataset_id=dataset_id, **static))
+    nothing = pack(np.zeros_like(roster.levels))
+    connection.execute(insert(layout.people).values(dataset_id=dataset_id, spent=nothing, last_release=0))
+
+
+def load(connection: Connection, dataset_id: int) -> Cohorts | None:
+    """The cohorts of a dataset, checked against the last charge; ``None`` when it has no roster."""
+    roster = connection.execute(select(layout.rosters).where(layout.rosters.c.dataset_id == dataset_id)).one_or_none()
+    if roster is None:
+        return None
+    now = connection.execute(select(layout.people).where(layout.people.c.dataset_id == dataset_id)).one_or_none()
+    levels = unpack(roster.levels)
+    if now is None or len(now.spent) != levels.nbytes or _unsigned(connection, now):
+        raise LedgerError(
+            "what people have spent does not match the ledger's last charge: the ledger was changed from outside; "
+            "restore it from a backup before releasing anything"
+        )
+    names = None if roster.names is None else tuple(json.loads(roster.names))
+    return Cohorts(People(levels, unpack(roster.counts), unpack(now.spent), names), int(now.last_release))
+
+
+def _unsigned(connection: Connection, now: Any) -> bool:
+    if now.last_release == 0:
+        return any(bytes(now.spent))
+    signed = select(layout.people_charges.c.after).where(layout.people_charges.c.release_id == now.last_release)
+    return bool(connection.execute(signed).scalar() != _signature(now.spent))
+
+
+def _signature(raw: Any) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+def asked_of_people(people: People, *, total: int, charge: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """The charge per cohort; a charge that does not say costs everybody its total."""
+    if charge is None:
+        return np.full(len(people.levels), total, dtype=np.int64)
+    if charge.shape != people.levels.shape:
+        raise InputError(
+            f"the charge is for {charge.size} person groups but the ledger's roster has {people.levels.size}; "
+            "compute it from the roster that was registered"
+        )
+    return charge
+
+
+def over(people: People, asked: NDArray[np.int64]) -> tuple[int, int, str] | None:
+    """The tightest cohort that cannot pay: what was asked, what is left, and whose it is."""
+    left = people.left
+    short = np.flatnonzero(asked > left)
+    if not short.size:
+        return None
+    worst = int(short[np.argmin(left[short] / asked[short])])
+    budget, heads = decimal(int(people.levels[worst])), int(people.counts[worst])
+    whose = f"in tier '{people.names[worst]}'" if people.names else "with that budget"
+    return int(asked[worst]), int(left[worst]), f"of {budget} left for each person {whose} ({heads:,} in all)"
+
+
+def charge_people(
+    connection: Connection, dataset_id: int, release_id: int, cohorts: Cohorts, asked: NDArray[np.int64]
+) -> None:
+    """Add a charge that fits; refuses if anybody else wrote since `load`."""
+    people = cohorts.people
+    spent = pack(people.spent + asked)
+    table = layout.people
+    done = connection.execute(
+        update(table)
+        .where(table.c.dataset_id == dataset_id, table.c.last_release == cohorts.last_release)
+        .values(spent=spent, last_release=release_id)
+    )
+    if done.rowcount != 1:
+        raise LedgerError("another process charged the same people at the same moment; nothing was spent, try again")
+    step = int(asked.max())
+    plain = np.array_equal(asked, np.minimum(people.levels, step))
+    vector = None if plain else zlib.compress(pack(asked), 1)
+    row = {"release_id": release_id, "step": step, "vector": vector, "after": _signature(spent)}
+    connection.execute(insert(layout.people_charges).values(row))
+
+
+def charge_of(levels: NDArray[np.int64], row: Any) -> NDArray[np.int64]:
+    """A recorded charge as a vector again."""
+    return np.minimum(levels, row.step) if row.vector is None else unpack(zlib.decompress(row.vector))

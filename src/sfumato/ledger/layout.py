@@ -1,0 +1,117 @@
+"""The ledger's tables. Every amount is a BIGINT of nano-ε; people are vectors of int64, one entry per cohort.
+
+``ledger_limits`` and ``ledger_people`` hold running totals; ``ledger_charges`` and ``ledger_people_charges`` hold
+every single charge and are append-only, so each total can be added up again from what it is made of.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
+
+FORMAT = "sfumato-ledger"
+VERSION = 1
+
+metadata = MetaData()
+_ID = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER PRIMARY KEY counts up by itself on SQLite
+
+meta = Table(
+    "ledger_meta",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+datasets = Table(
+    "ledger_datasets",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("created_at", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+# kind: 'total' and 'together' (both with an empty name), 'attribute', 'recipient'. A cap of NULL only records.
+limits = Table(
+    "ledger_limits",
+    metadata,
+    Column("dataset_id", ForeignKey("ledger_datasets.id"), primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("cap", BigInteger),
+    Column("spent", BigInteger, nullable=False, default=0),
+    CheckConstraint("spent >= 0 AND (cap IS NULL OR spent <= cap)", name="ledger_limits_hold"),
+)
+
+# The public roster: budget level, head count and optional name of each cohort. Never changes.
+rosters = Table(
+    "ledger_rosters",
+    metadata,
+    Column("dataset_id", ForeignKey("ledger_datasets.id"), primary_key=True),
+    Column("levels", LargeBinary, nullable=False),
+    Column("counts", LargeBinary, nullable=False),
+    Column("names", Text),
+)
+
+releases = Table(
+    "ledger_releases",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("dataset_id", ForeignKey("ledger_datasets.id"), nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("request", Text, nullable=False),
+    Column("recipient", Text),
+    Column("asked_by", Text, nullable=False),
+    Column("total", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("artefact", Text),
+    Column("reason", Text),
+    Column("reserved_at", Text, nullable=False),
+    Column("finished_at", Text),
+    CheckConstraint("state IN ('reserved', 'committed', 'failed')", name="ledger_releases_state"),
+    CheckConstraint("(state = 'committed') = (artefact IS NOT NULL)", name="ledger_releases_artefact"),
+    Index("ledger_releases_asked", "dataset_id", "fingerprint"),
+    sqlite_autoincrement=True,
+)
+
+charges = Table(
+    "ledger_charges",
+    metadata,
+    Column("release_id", ForeignKey("ledger_releases.id"), primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("nano", BigInteger, nullable=False),
+    CheckConstraint("nano >= 0", name="ledger_charges_positive"),
+)
+
+# What each cohort has spent, as of release ``last_release`` (0: nothing yet).
+people = Table(
+    "ledger_people",
+    metadata,
+    Column("dataset_id", ForeignKey("ledger_datasets.id"), primary_key=True),
+    Column("spent", LargeBinary, nullable=False),
+    Column("last_release", BigInteger, nullable=False),
+)
+
+# One charge to all cohorts: min(level, step) when ``vector`` is NULL, else the compressed vector itself.
+# ``after`` is the SHA-256 of ``ledger_people.spent`` once this charge was added.
+people_charges = Table(
+    "ledger_people_charges",
+    metadata,
+    Column("release_id", ForeignKey("ledger_releases.id"), primary_key=True),
+    Column("step", BigInteger, nullable=False),
+    Column("vector", LargeBinary),
+    Column("after", Text, nullable=False),
+)
+
+VECTORS = ((rosters, "levels"), (rosters, "counts"), (people, "spent"), (people_charges, "vector"))

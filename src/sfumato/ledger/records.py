@@ -1,0 +1,181 @@
+"""What the ledger hands out: reservations, releases, and who has what left.
+
+All amounts are whole nano-ε; ``to_dict`` writes them as exact decimal strings, so that JSON keeps every digit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.privacy.units import as_epsilon
+
+SHOWN_LEVELS = 12  # a balance with more budget levels than this is summarised in as many ranges
+
+
+def decimal(nano: int) -> str:
+    """Nano-ε as plain decimal text.
+
+    >>> decimal(400_000_000), decimal(1)
+    ('0.4', '0.000000001')
+    """
+    return format(as_epsilon(nano), "f")
+
+
+def canonical(request: str | Mapping[str, Any]) -> str:
+    """The one spelling of a request, so that equal requests have equal fingerprints.
+
+    Text is taken to be canonical already.
+
+    >>> canonical({"b": 1, "a": [2]})
+    '{"a":[2],"b":1}'
+    """
+    if isinstance(request, str):
+        return request
+    return json.dumps(request, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A charge that is on disk.
+
+    ``repeated`` is true when an identical request was committed earlier: nothing was charged and ``artefact``
+    is the stored release. Otherwise ``state`` is ``"reserved"`` and the release may now read the private table.
+    """
+
+    id: int
+    state: str
+    artefact: dict[str, Any] | None = None
+    repeated: bool = False
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One cap and what it has carried: ``kind`` is total, together, attribute or recipient; no cap is ``None``."""
+
+    kind: str
+    name: str
+    cap: int | None
+    spent: int
+
+    @property
+    def left(self) -> int | None:
+        """What the cap still allows."""
+        return None if self.cap is None else self.cap - self.spent
+
+    def to_dict(self) -> dict[str, Any]:
+        """Exact decimals as text."""
+        return {
+            "cap": None if self.cap is None else decimal(self.cap),
+            "spent": decimal(self.spent),
+            "left": None if self.left is None else decimal(self.left),
+        }
+
+
+@dataclass(frozen=True)
+class People:
+    """Budgets that differ per person: one entry per cohort, the people who share a level and a history."""
+
+    levels: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    spent: NDArray[np.int64]
+    names: tuple[str, ...] | None = None
+
+    @property
+    def left(self) -> NDArray[np.int64]:
+        """What each cohort has left, in nano-ε, aligned with ``levels``."""
+        return self.levels - self.spent
+
+    def summary(self, ranges: int = SHOWN_LEVELS) -> list[dict[str, Any]]:
+        """A row per level, or per range of neighbouring levels when there are more than ``ranges``.
+
+        >>> n = np.array([100_000_000, 500_000_000])
+        >>> People(n, np.array([3, 4]), np.minimum(n, 200_000_000)).summary()[1]["left"]
+        ['0.3', '0.3']
+        """
+        rows = []
+        for part in np.array_split(np.arange(len(self.levels)), min(ranges, len(self.levels)) or 1):
+            if not len(part):
+                continue
+            rows.append(
+                {
+                    "name": self.names[part[0]] if self.names and len(part) == 1 else None,
+                    "people": int(self.counts[part].sum()),
+                    "levels": len(part),
+                    "budget": _range(self.levels[part]),
+                    "spent": _range(self.spent[part]),
+                    "left": _range(self.left[part]),
+                }
+            )
+        return rows
+
+
+def _range(values: NDArray[np.int64]) -> list[str]:
+    return [decimal(int(values.min())), decimal(int(values.max()))]
+
+
+@dataclass(frozen=True)
+class Release:
+    """One line of the history: who asked for what, what it cost, how it ended."""
+
+    id: int
+    state: str
+    request: str
+    fingerprint: str
+    recipient: str | None
+    by: str
+    total: int
+    charges: tuple[tuple[str, str, int], ...]
+    people: str | None
+    artefact: dict[str, Any] | None
+    reason: str | None
+    reserved_at: str
+    finished_at: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Exact decimals as text; the request as it was asked."""
+        return {
+            "id": self.id,
+            "state": self.state,
+            "request": self.request,
+            "fingerprint": self.fingerprint,
+            "recipient": self.recipient,
+            "by": self.by,
+            "total": decimal(self.total),
+            "charges": [{"kind": k, "name": n, "epsilon": decimal(c)} for k, n, c in self.charges],
+            "people": self.people,
+            "artefact": self.artefact,
+            "reason": self.reason,
+            "reserved_at": self.reserved_at,
+            "finished_at": self.finished_at,
+        }
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Who has what left in one dataset."""
+
+    dataset: str
+    total: Limit
+    together: Limit | None
+    attributes: tuple[Limit, ...]
+    recipients: tuple[Limit, ...]
+    people: People | None
+    releases: tuple[Release, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionaries and text, ready for JSON; many levels come as ranges."""
+        return {
+            "dataset": self.dataset,
+            "total": self.total.to_dict(),
+            "together": self.together.to_dict() if self.together else None,
+            "attributes": {limit.name: limit.to_dict() for limit in self.attributes},
+            "recipients": {limit.name: limit.to_dict() for limit in self.recipients},
+            "people": self.people.summary() if self.people else None,
+            "releases": [release.to_dict() for release in self.releases],
+        }
