@@ -1,0 +1,260 @@
+"""The public schema: which columns a release may use, their domains, and what counts as one person.
+
+A schema is input, never inferred: reading a domain off the data would publish the data. In TOML::
+
+    [unit]                       # leave out if every person has one row
+    person = "patient"
+    rows_per_person = 3
+
+    [columns.age]
+    type = "numeric"
+    low = 0
+    high = 119
+    bins = 12
+    integer = true
+
+    [columns.sex]
+    type = "categorical"
+    values = ["F", "M"]
+    other = true
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from sfumato.errors import SchemaError
+from sfumato.tables.domains import Categorical, Domain, Numeric, check_text
+from sfumato.tables.taxonomy import Taxonomy
+from sfumato.tables.toml_text import toml_lines
+
+_NUMERIC = ("type", "low", "high", "bins", "edges", "integer", "outside", "other", "taxonomy")
+_CATEGORICAL = ("type", "values", "other", "taxonomy")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint for a name that is not known.
+
+    >>> did_you_mean("hihg", ["low", "high"])
+    "did you mean 'high'? Known: low, high"
+    """
+    names = [str(k) for k in known]
+    close = difflib.get_close_matches(str(name), names, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"{hint}Known: {', '.join(names)}" if names else "there are none"
+
+
+def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
+    for key in table:
+        if key not in known:
+            raise SchemaError(f"{what}: unknown key {key!r}; {did_you_mean(key, known)}")
+
+
+@dataclass(frozen=True)
+class PrivacyUnit:
+    """What one person can put into the table.
+
+    By default a row is a person. With `person` a column names the person and at most `rows_per_person` of their
+    rows, chosen at random by the engine, are used in a call; rows whose person is NULL are not used.
+
+    >>> PrivacyUnit()
+    PrivacyUnit(person=None, rows_per_person=1)
+    >>> PrivacyUnit(person="patient")
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.SchemaError: the unit is the person in column 'patient', so say how many of their rows may count:
+    rows_per_person = 1 (or more; noise grows with it)
+    """
+
+    person: str | None = None
+    rows_per_person: int = None  # type: ignore[assignment]  # 1 without a person column
+
+    def __post_init__(self) -> None:
+        if self.person is None:
+            if self.rows_per_person not in (None, 1):
+                raise SchemaError("rows_per_person needs person = 'the column that names the person'")
+            object.__setattr__(self, "rows_per_person", 1)
+            return
+        if not isinstance(self.person, str) or not self.person:
+            raise SchemaError(f"person must name a column, got {self.person!r}")
+        check_text(self.person, "the person column")
+        if self.rows_per_person is None:
+            raise SchemaError(
+                f"the unit is the person in column {self.person!r}, so say how many of their rows may count: "
+                "rows_per_person = 1 (or more; noise grows with it)"
+            )
+        rows = self.rows_per_person
+        if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= 1_000_000:
+            raise SchemaError(f"rows_per_person must be a whole number of at least 1, got {rows!r}")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Ordered public columns and the privacy unit.
+
+    Parameters
+    ----------
+    columns : mapping of str to Numeric or Categorical
+        Names match the table's exactly, upper and lower case included.
+    unit : PrivacyUnit
+        What one person can put into the table.
+
+    Examples
+    --------
+    >>> schema = Schema({"age": Numeric(0, 119, bins=12, integer=True), "sex": Categorical(["F", "M"])})
+    >>> schema.names, schema.shape(["sex", "age"]), schema["sex"].labels()
+    (('age', 'sex'), (2, 12), ('F', 'M'))
+    >>> Schema.from_toml(schema.to_toml()) == schema
+    True
+    >>> schema["aeg"]
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.SchemaError: no column 'aeg' in the schema; did you mean 'age'? Known: age, sex
+    """
+
+    columns: Mapping[str, Domain]
+    unit: PrivacyUnit = field(default_factory=PrivacyUnit)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.columns, Mapping) or not self.columns:
+            raise SchemaError("a schema needs at least one column with its public domain")
+        if not isinstance(self.unit, PrivacyUnit):
+            raise SchemaError(f"unit must be a PrivacyUnit, got {self.unit!r}")
+        folded: dict[str, str] = {}
+        for name, domain in self.columns.items():
+            if not isinstance(name, str) or not name:
+                raise SchemaError(f"a column name must be text that is not empty, got {name!r}")
+            check_text(name, "the column name")
+            if not isinstance(domain, Numeric | Categorical):
+                raise SchemaError(f"column {name!r} needs a Numeric or Categorical domain, got {domain!r}")
+            twin = folded.setdefault(name.casefold(), name)
+            if twin != name:
+                raise SchemaError(
+                    f"columns {twin!r} and {name!r} differ in case only, which some engines ignore: rename one"
+                )
+        object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Schema, (dict(self.columns), self.unit))
+
+    def __getitem__(self, name: str) -> Domain:
+        try:
+            return self.columns[name]
+        except (KeyError, TypeError):
+            raise SchemaError(f"no column {name!r} in the schema; {did_you_mean(name, self.columns)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(self.columns)
+
+    def shape(self, columns: Iterable[str] | None = None) -> tuple[int, ...]:
+        """Cells per column."""
+        return tuple(self[c].size for c in (self.names if columns is None else columns))
+
+    def cells(self, columns: Iterable[str] | None = None) -> int:
+        """Number of cells of the full table over `columns`."""
+        return math.prod(self.shape(columns))
+
+    def select(self, columns: Iterable[str]) -> Schema:
+        """The schema of some columns, same unit."""
+        return Schema({c: self[c] for c in columns}, self.unit)
+
+    @classmethod
+    def from_toml(cls, source: str | Path) -> Schema:
+        """From a TOML file, or from TOML text (anything with a line break or a `[`)."""
+        is_text = isinstance(source, str) and ("\n" in source or source.lstrip().startswith("["))
+        where = "schema" if is_text else str(source)
+        try:
+            text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
+            plain = tomllib.loads(text)
+        except FileNotFoundError:
+            raise SchemaError(f"no schema file {where!r}; write one (see docs/tables.md) or correct the path") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise SchemaError(f"cannot read the schema file {where!r}: {error}") from None
+        except tomllib.TOMLDecodeError as error:
+            raise SchemaError(f"{where} is not valid TOML: {error}") from None
+        return cls.from_mapping(plain, what=where)
+
+    @classmethod
+    def from_mapping(cls, plain: Mapping[str, Any], *, what: str = "schema") -> Schema:
+        """From the nested dictionaries that a TOML file holds."""
+        _check_keys(plain, ("unit", "columns"), what)
+        unit, columns = plain.get("unit", {}), plain.get("columns")
+        if not isinstance(columns, Mapping) or not columns:
+            raise SchemaError(f"{what}: no columns; describe each in a table such as [columns.age]")
+        if not isinstance(unit, Mapping):
+            raise SchemaError(f"{what}: unit must be a table with person and rows_per_person, got {unit!r}")
+        _check_keys(unit, ("person", "rows_per_person"), f"{what}: [unit]")
+        return cls({name: _domain(name, table) for name, table in columns.items()}, PrivacyUnit(**unit))
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Nested dictionaries, as a TOML file holds them; `from_mapping` gives back an equal schema."""
+        plain: dict[str, Any] = {}
+        if self.unit.person is not None:
+            plain["unit"] = {"person": self.unit.person, "rows_per_person": self.unit.rows_per_person}
+        plain["columns"] = {name: _plain_domain(domain) for name, domain in self.columns.items()}
+        return plain
+
+    def to_toml(self) -> str:
+        """TOML text; `from_toml` gives back an equal schema."""
+        return "\n".join(toml_lines(self.to_mapping())) + "\n"
+
+    def save(self, path: str | Path) -> None:
+        """Write the TOML text to a file."""
+        Path(path).write_text(self.to_toml(), encoding="utf-8")
+
+
+def _domain(name: str, table: Any) -> Domain:
+    what = f"column {name!r}"
+    if not isinstance(table, Mapping):
+        raise SchemaError(f"{what}: expected a table such as [columns.{name}] with type = 'numeric', got {table!r}")
+    kind = table.get("type", "categorical" if "values" in table else "numeric")
+    if kind not in ("numeric", "categorical"):
+        raise SchemaError(f"{what}: type must be 'numeric' or 'categorical', got {kind!r}")
+    _check_keys(table, _NUMERIC if kind == "numeric" else _CATEGORICAL, f"{what} ({kind})")
+    options = {k: v for k, v in table.items() if k != "type"}
+    try:
+        if "taxonomy" in options:
+            options["taxonomy"] = Taxonomy.of(options["taxonomy"])
+        if kind == "numeric":
+            return Numeric(**options)
+        return Categorical(options.pop("values", ()), **options)
+    except SchemaError as error:
+        raise SchemaError(f"{what}: {error}") from None
+
+
+def _plain_domain(domain: Domain) -> dict[str, Any]:
+    plain: dict[str, Any]
+    if isinstance(domain, Numeric):
+        if domain.bins is None:
+            plain = {"type": "numeric", "edges": list(domain.edges)}
+        else:
+            plain = {"type": "numeric", "low": domain.low, "high": domain.high, "bins": domain.bins}
+        if domain.integer:
+            plain["integer"] = True
+        if domain.outside != "clamp":
+            plain["outside"] = domain.outside
+    else:
+        plain = {"type": "categorical", "values": list(domain.values)}
+    if domain.other:
+        plain["other"] = domain.other
+    if domain.taxonomy is not None:
+        plain["taxonomy"] = domain.taxonomy.plain()
+    return plain
