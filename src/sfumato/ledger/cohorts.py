@@ -110,7 +110,7 @@ def over(people: People, asked: NDArray[np.int64]) -> tuple[int, int, str] | Non
     worst = int(short[np.argmin(left[short] / asked[short])])
     budget, heads = decimal(int(people.levels[worst])), int(people.counts[worst])
     whose = f"in tier '{people.names[worst]}'" if people.names else "with that budget"
-    return int(asked[worst]), int(left[worst]), f"of {budget} left for each person {whose} ({heads:,} in all)"
+    return int(asked[worst]), int(left[worst]), f"of {budget} left for each of {heads:,} people {whose}"
 
 
 def charge_people(

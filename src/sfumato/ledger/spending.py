@@ -80,7 +80,7 @@ def reserve(
             asked = cohorts.asked_of_people(group.people, total=charge.total, charge=charge.people)
         refused = [*_over(dataset, asks)]
         if group is not None and asked is not None and (short := cohorts.over(group.people, asked)):
-            refused.append((short[0], short[1], f"{short[2]} of '{dataset}'"))
+            refused.append((short[0], short[1], f"{short[2]} in '{dataset}'"))
         if refused:
             raise _refusal(refused)
 

@@ -1,0 +1,58 @@
+"""A fresh ledger on SQLite and, when SFUMATO_TEST_POSTGRES names a server, on PostgreSQL."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+BACKENDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+
+
+def _schema_on(server: str) -> Iterator[str]:
+    psycopg = pytest.importorskip("psycopg")
+    plain = server.replace("postgresql+psycopg://", "postgresql://")
+    schema = f"ledger_{uuid.uuid4().hex}"
+    with psycopg.connect(plain, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {schema}")
+    yield f"{plain}{'&' if '?' in plain else '?'}options=-csearch_path%3D{schema}"
+    with psycopg.connect(plain, autocommit=True) as connection:
+        connection.execute(f"DROP SCHEMA {schema} CASCADE")
+
+
+@pytest.fixture(params=BACKENDS)
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where a ledger can be made that nobody else uses."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "clinic.ledger")
+        return
+    server = os.environ.get("SFUMATO_TEST_POSTGRES")
+    if not server:
+        pytest.skip("no PostgreSQL server: set SFUMATO_TEST_POSTGRES to its URL")
+    yield from _schema_on(server)
+
+
+@pytest.fixture
+def race() -> Callable[..., list[int]]:
+    """Run a function in many forked processes at once; returns their exit codes."""
+
+    def run(function: Callable[[int], int], processes: int = 32) -> list[int]:
+        fork = multiprocessing.get_context("fork")
+        start = fork.Barrier(processes)
+
+        def main(number: int) -> None:
+            start.wait(60)
+            os._exit(function(number))
+
+        workers = [fork.Process(target=main, args=(n,)) for n in range(processes)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(120)
+        return [worker.exitcode if worker.exitcode is not None else -99 for worker in workers]
+
+    return run
