@@ -16,6 +16,16 @@ from numpy.typing import NDArray
 
 _REKEY_AFTER = 1 << 32  # bytes; far below the 2**68 at which counter blocks would repeat
 _ZEROS = memoryview(bytes(1 << 20))
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_fork)
 
 
 class Source(Protocol):
@@ -26,7 +36,7 @@ class Source(Protocol):
         """Whether a release drawn from it is private."""
 
     def words(self, n: int) -> NDArray[np.uint64]:
-        """The next `n` words."""
+        """The next `n` words, in an array of their own."""
 
     def generator(self) -> np.random.Generator:
         """A NumPy generator for *post-processing* (sampling a table from a finished synopsis), never for noise."""
@@ -46,12 +56,14 @@ class Secure:
 
     def _stream(self, wanted: int) -> Any:
         local = self._local
-        # A forked child inherits the parent's cipher state: without the pid check both would add the same noise.
-        if getattr(local, "pid", None) != os.getpid() or local.used > _REKEY_AFTER:
+        # A forked child inherits the parent's cipher state: without this check both would add the same noise. The fork
+        # counter sees a child whose pid is its parent's (pid 1 of a new container), the pid a fork outside Python.
+        process = (os.getpid(), _forks)
+        if getattr(local, "process", None) != process or local.used > _REKEY_AFTER:
             from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
             local.stream = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(os.urandom(16))).encryptor()
-            local.pid, local.used = os.getpid(), 0
+            local.process, local.used = process, 0
         local.used += wanted
         return local.stream
 
