@@ -1,0 +1,90 @@
+"""What a record in each bin may lose, and how a mechanism with several steps divides it.
+
+A record sits in exactly one bin, so a histogram whose bin i is noised at rate r_i costs a record in bin i exactly r_i and
+the release ``max r_i``: budgets per bin are a *protection policy* (these bins matter more), not a way to gain accuracy.
+All numbers are whole nano-ε; shares are rounded down, the last share takes what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.errors import InputError, PrivacyError
+from sfumato.histograms.bins import Bins
+from sfumato.privacy import Epsilon, Meter, positive_nano
+from sfumato.privacy.units import nano_down_array
+
+Counts: TypeAlias = NDArray[np.int64] | Sequence[int] | Callable[[], Any]
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+
+
+def moves(*, rows_per_person: int, neighbours: str) -> int:
+    """How many units of loss one unit of rate costs: rows of a person, twice against replacement.
+
+    >>> moves(rows_per_person=3, neighbours="replacement")
+    6
+    """
+    return rows_per_person * (2 if neighbours == "replacement" else 1)
+
+
+def bin_rates(*, epsilon: Epsilon, bins: Bins, factor: int, bin_budgets: ArrayLike | None = None) -> Ints:
+    """The noise rate each bin can afford: its own budget or epsilon, whichever is smaller, per unit of loss.
+
+    >>> bin_rates(epsilon=1, bins=Bins.numbered(3), factor=1, bin_budgets=[0.5, 2, 1]).tolist()
+    [500000000, 1000000000, 1000000000]
+    """
+    limit = positive_nano(epsilon)
+    if bin_budgets is None:
+        nano = np.full(bins.size, limit, dtype=np.int64)
+    else:
+        given = np.asarray(bin_budgets)
+        if given.size != bins.size:
+            raise InputError(f"{given.size} bin budgets for {bins.size} bins; give one per bin")
+        nano = np.minimum(nano_down_array(given.reshape(-1), "bin budgets"), limit)
+    rates = nano // factor
+    if int(rates.min()) < 1:
+        raise InputError("every bin needs a budget of at least 1e-9 per row a person may own; raise the smallest one")
+    return rates
+
+
+def rates_for(meter: Meter, *, epsilon: Epsilon, bins: Bins, bin_budgets: ArrayLike | None) -> Ints:
+    """`bin_rates` under the meter's neighbours and rows per person."""
+    if meter.neighbours == "item":
+        raise PrivacyError("a histogram protects people's records; ask for neighbours='absence' or 'replacement'")
+    factor = moves(rows_per_person=meter.rows_per_person, neighbours=meter.neighbours)
+    return bin_rates(epsilon=epsilon, bins=bins, factor=factor, bin_budgets=bin_budgets)
+
+
+def share(rates: Ints, percent: int) -> tuple[Ints, Ints]:
+    """Divide every bin's rate: `percent` for the first step, the rest for the second.
+
+    >>> [part.tolist() for part in share(np.array([100, 10]), 85)]
+    [[85, 8], [15, 2]]
+    """
+    first = rates * percent // 100
+    second = rates - first
+    if int(first.min()) < 1 or int(second.min()) < 1:
+        raise InputError("the budget is too small to be divided between the steps of this mechanism; raise epsilon")
+    return first, second
+
+
+def exact_counts(counts: Counts, bins: Bins) -> Callable[[], Ints]:
+    """The private counts as a function that reads them once, when first asked, and checks their form."""
+    kept: list[Ints] = []
+
+    def read() -> Ints:
+        if not kept:
+            array = np.asarray(counts() if callable(counts) else counts)
+            if array.dtype.kind not in "iu":
+                raise InputError(f"counts must be integers, got {array.dtype}")
+            if array.size != bins.size:
+                raise InputError(f"the table gave {array.size} counts for {bins.size} public bins")
+            kept.append(array.astype(np.int64).reshape(-1))
+        return kept[0]
+
+    return read

@@ -1,0 +1,218 @@
+"""A released histogram: counts, ranges with intervals, the distribution, pictures. Everything here is post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InputError
+from sfumato.histograms.bins import Bins
+from sfumato.histograms.budgets import Floats, Ints
+from sfumato.histograms.estimate import Estimate
+from sfumato.histograms.measurements import Measurement, best_bounds
+from sfumato.privacy import Guarantee, as_epsilon
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+_BLUE, _ORANGE = "#0072B2", "#D55E00"  # Okabe-Ito: told apart by the colour-blind
+
+
+@dataclass(frozen=True)
+class RangeAnswer:
+    """The estimated number of records in some bins, with an interval that rests on the noise alone."""
+
+    value: float
+    measurements: tuple[Measurement, ...] = field(repr=False)
+    mask: NDArray[np.bool_] = field(repr=False)
+    tree: bool = field(default=False, repr=False)
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Covers the true number with at least about this probability, whatever the data.
+
+        The interval is made from unbiased noisy sums, not from the improved estimate, which may lie off its middle.
+        """
+        if not 0 < confidence < 1:
+            raise InputError(f"confidence must lie between 0 and 1, got {confidence!r}")
+        return best_bounds(self.measurements, self.mask, confidence, tree=self.tree)
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """A private histogram.
+
+    Attributes
+    ----------
+    counts : float array
+        Estimated counts in the shape of the bins.
+    bins : Bins
+        The public domain.
+    noise : float array
+        Per bin, the standard deviation that is left by the noise (for empirical Bayes: of the posterior), flat.
+    bin_losses : int64 array
+        Per bin, what a record in it loses, in nano-ε.
+    measurements : tuple of Measurement
+        The noisy sums behind the intervals.
+    """
+
+    counts: Floats
+    bins: Bins
+    guarantee: Guarantee
+    mechanism: str
+    noise: Floats = field(repr=False)
+    bin_losses: Ints = field(repr=False)
+    measurements: tuple[Measurement, ...] = field(repr=False)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    expected_rmse: float | None = None
+    warnings: tuple[str, ...] = ()
+    tree: bool = field(default=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", np.asarray(self.counts, dtype=np.float64).reshape(self.bins.shape))
+
+    @classmethod
+    def of(cls, estimate: Estimate, *, bins: Bins, guarantee: Guarantee, factor: int, **parameters: Any) -> Histogram:
+        """Attach the domain and the promise; `factor` is what one unit of rate costs a person (see `budgets.moves`)."""
+        return cls(
+            counts=estimate.counts,
+            bins=bins,
+            guarantee=guarantee,
+            mechanism=estimate.mechanism,
+            noise=estimate.noise,
+            bin_losses=estimate.losses * factor,
+            measurements=estimate.measurements,
+            parameters={**estimate.parameters, **parameters},
+            expected_rmse=estimate.expected_rmse,
+            warnings=estimate.warnings,
+            tree=estimate.tree,
+        )
+
+    @property
+    def value(self) -> Floats:
+        return self.counts
+
+    @property
+    def flat(self) -> Floats:
+        """The counts row by row."""
+        return self.counts.reshape(-1)
+
+    # --- answers ---------------------------------------------------------------------------------------------------
+
+    def range(self, low: Any = None, high: Any = None) -> RangeAnswer:
+        """The records from `low` up to, not including, `high`: values on a numeric column, else bin positions."""
+        if len(self.bins.axes) != 1:
+            raise InputError(f"this histogram has {len(self.bins.axes)} columns; use box(column=(low, high), ...)")
+        return self.box(**{self.bins.axes[0].name: (low, high)})
+
+    def box(self, **bounds: tuple[Any, Any]) -> RangeAnswer:
+        """The records inside a box given by column: `box(age=(18, 65), sex=(0, 1))`."""
+        return self.select(self.bins.box(**bounds))
+
+    def select(self, mask: NDArray[np.bool_]) -> RangeAnswer:
+        """The records in any set of bins, chosen without looking at private data."""
+        flat = np.asarray(mask, dtype=bool).reshape(-1)
+        if flat.size != self.bins.size:
+            raise InputError(f"a selection of {flat.size} bins for a histogram of {self.bins.size}")
+        return RangeAnswer(float(self.flat[flat].sum()), self.measurements, flat, self.tree)
+
+    def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
+        """Lower and upper ends for every bin on its own."""
+        ends = [
+            best_bounds(self.measurements, row, confidence, tree=self.tree) for row in np.eye(self.bins.size, dtype=bool)
+        ]
+        low, high = np.array(ends).T
+        return low.reshape(self.bins.shape), high.reshape(self.bins.shape)
+
+    def distribution(self) -> Floats:
+        """The shape: negative counts become 0, the rest is divided by its sum; uniform if nothing is left."""
+        kept = np.maximum(self.counts, 0.0)
+        total = kept.sum()
+        return kept / total if total > 0 else np.full(self.bins.shape, 1.0 / self.bins.size)
+
+    def consistent(self, *, nonnegative: bool = True, total: float | None = None) -> Histogram:
+        """The nearest histogram without negative counts and, if asked, with a given public or released total."""
+        counts = self.flat
+        if total is not None and (not np.isfinite(total) or total < 0):
+            raise InputError(f"a total must be a finite number, not negative; got {total!r}")
+        if total is None:
+            counts = np.maximum(counts, 0.0) if nonnegative else counts
+        elif nonnegative:
+            counts = _project(counts, float(total))
+        else:
+            counts = counts + (total - counts.sum()) / counts.size
+        asked = {"nonnegative": nonnegative, **({} if total is None else {"total": float(total)})}
+        return replace(self, counts=counts, parameters={**self.parameters, **asked})
+
+    # --- forms -----------------------------------------------------------------------------------------------------
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per bin: its labels, the count, its share, the noise left and what a record in it loses."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {}
+        index = np.indices(self.bins.shape).reshape(len(self.bins.shape), -1)
+        for axis, where in zip(self.bins.axes, index, strict=True):
+            columns[axis.name] = np.asarray(axis.labels, dtype=object)[where]
+        columns["count"] = self.flat
+        columns["share"] = self.distribution().reshape(-1)
+        columns["noise"] = self.noise
+        columns["epsilon"] = [float(as_epsilon(int(v))) for v in self.bin_losses]
+        return pd.DataFrame(columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For artefacts: plain lists and numbers."""
+        return {
+            "kind": "histogram",
+            "mechanism": self.mechanism,
+            "parameters": dict(self.parameters),
+            "columns": [{"name": a.name, "labels": list(a.labels), "ordered": a.ordered} for a in self.bins.axes],
+            "counts": self.counts.tolist(),
+            "noise": self.noise.tolist(),
+            "expected_rmse": self.expected_rmse,
+            "warnings": list(self.warnings),
+            "guarantee": self.guarantee.to_dict(),
+        }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Counts with the band of ±2 standard deviations of the noise that is left."""
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots(figsize=(8, 3.5), layout="constrained")[1] if ax is None else ax
+        position = np.arange(self.bins.size)
+        low, high = self.flat - 2 * self.noise, self.flat + 2 * self.noise
+        if self.bins.size <= 60:
+            ax.bar(position, self.flat, color=_BLUE, width=0.8, label=f"{self.mechanism}, ε = {self.guarantee.epsilon}")
+            ax.errorbar(
+                position, self.flat, yerr=2 * self.noise, fmt="none", ecolor=_ORANGE, capsize=2, label="±2 sd of noise"
+            )
+        else:
+            ax.fill_between(position, low, high, color=_ORANGE, alpha=0.3, step="mid", label="±2 sd of noise")
+            ax.step(
+                position, self.flat, where="mid", color=_BLUE, lw=1, label=f"{self.mechanism}, ε = {self.guarantee.epsilon}"
+            )
+        if self.bins.size <= 24:
+            ax.set_xticks(position, [" / ".join(x) for x in self.bins.flat_labels()], rotation=60, ha="right")
+        ax.axhline(0, color="0.4", lw=0.6)
+        ax.set_xlabel(" x ".join(self.bins.names))
+        ax.set_ylabel("records")
+        ax.legend(frameon=False)
+        if not self.guarantee.private:
+            ax.set_title("NOT PRIVATE: experiment", color=_ORANGE)
+        return ax
+
+
+def _project(counts: Floats, total: float) -> Floats:
+    """The nearest point with sum `total` and no negative part: subtract one number, cut at 0.
+
+    >>> _project(np.array([3.0, -1.0, 2.0]), 4.0).tolist()
+    [2.5, 0.0, 1.5]
+    """
+    high = np.sort(counts)[::-1]
+    excess = (np.cumsum(high) - total) / np.arange(1, counts.size + 1)
+    cut = excess[np.flatnonzero(high > excess)[-1]] if total > 0 else high[0]
+    return np.asarray(np.maximum(counts - cut, 0.0))
