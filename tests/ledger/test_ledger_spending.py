@@ -159,6 +159,28 @@ def test_a_cap_must_be_a_positive_number(ledger: Ledger, epsilon: object) -> Non
     assert ledger.datasets() == ["clinic"]
 
 
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\0b"])
+def test_a_dataset_needs_a_printable_name(ledger: Ledger, name: str) -> None:
+    with pytest.raises(InputError, match="printable"):
+        ledger.register(name, epsilon=1)
+
+
+@pytest.mark.parametrize("name", ["Klinik Süd – 'A\"", "'; DROP TABLE ledger_limits; --", "\N{GRINNING FACE}" * 90])
+def test_absurd_names_are_only_names(ledger: Ledger, name: str) -> None:
+    ledger.register(name, epsilon=1, attributes=AttributeBudgets.of({name: 1}))
+    reserved = ledger.reserve(name, Charge.of(1), request={name: "\0 \ud800"}, recipient=name, by=name)
+    ledger.commit(reserved.id, {name: name})
+    assert ledger.balance(name).attributes[0].left == 0
+    assert ledger.history(name)[0].artefact == {name: name}
+
+
+def test_a_request_that_is_not_json(ledger: Ledger) -> None:
+    for request in ({"epsilon": float("nan")}, {"a": object()}):
+        with pytest.raises(InputError, match="JSON"):
+            ledger.reserve("clinic", Charge(1), request=request)
+    assert ledger.balance("clinic").total.spent == 0
+
+
 def test_unknown_dataset(ledger: Ledger) -> None:
     for ask in (lambda: ledger.balance("clinc"), lambda: ledger.reserve("clinc", Charge(1), request="a")):
         with pytest.raises(LedgerError, match=r"no dataset 'clinc' \('clinic'\)"):

@@ -74,6 +74,17 @@ def test_missing_places(tmp_path: Path) -> None:
         Ledger.open(tmp_path / "empty.ledger", create=False)
 
 
+def test_a_ledger_says_whether_it_is_new_and_whether_it_vanished(tmp_path: Path) -> None:
+    path = tmp_path / "clinic.ledger"
+    ledger = Ledger.open(path)
+    assert ledger.created
+    assert not Ledger.open(path).created
+    ledger.register("clinic", epsilon=1)
+    path.rename(tmp_path / "moved.ledger")
+    with pytest.raises(LedgerError, match="moved or deleted"):
+        ledger.reserve("clinic", Charge(1), request="a")
+
+
 @pytest.mark.parametrize("place", ["", ":memory:", "sqlite://", "mysql://root@localhost/x", "postgresql://[bad"])
 def test_places_where_no_ledger_can_be(place: str) -> None:
     with pytest.raises(LedgerError):

@@ -67,6 +67,11 @@ class Ledger:
         """The file or the address (without a password)."""
         return str(self._store.name)
 
+    @property
+    def created(self) -> bool:
+        """Whether there was no ledger here before: a mistyped name would start with fresh budgets."""
+        return self._store.created
+
     def __repr__(self) -> str:
         return f"Ledger({self.where!r})"
 

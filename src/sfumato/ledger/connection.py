@@ -35,7 +35,7 @@ class Store:
         if self.is_sqlite:
             _check_file(Path(str(self.url.database)), create=create)
         self.engine = _engine(self.url)
-        self._prepare(create=create)
+        self.created = self._prepare(create=create)
 
     @property
     def is_sqlite(self) -> bool:
@@ -56,6 +56,9 @@ class Store:
         """A transaction that is on disk when the block ends without an error, and leaves no trace otherwise."""
         with self._errors("write"), self.engine.connect() as connection:
             connection = connection.execution_options(ledger_write=True)
+            if not self.is_sqlite:
+                # Balances are read after the lock is held and must be the newest, whatever the server's default.
+                connection = connection.execution_options(isolation_level="READ COMMITTED")
             with connection.begin():
                 if not self.is_sqlite:
                     # A server set up for speed may acknowledge commits that a power cut loses.
@@ -72,7 +75,7 @@ class Store:
         if not self.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
 
-    def _prepare(self, *, create: bool) -> None:
+    def _prepare(self, *, create: bool) -> bool:
         with self.read() as connection:
             found = self._found(connection)
         if not found:
@@ -82,6 +85,7 @@ class Store:
         with self.read() as connection:
             rows = connection.execute(select(layout.meta.c.name, layout.meta.c.value))
             self._check_version({str(name): str(value) for name, value in rows})
+        return not found
 
     def _found(self, connection: Connection) -> bool:
         tables = inspect(connection)
@@ -152,6 +156,7 @@ def _advice(name: str, verb: str, reason: str) -> str:
         "disk I/O": "the disk is full or failing; free some space or move the ledger, then run the release again",
         "readonly": "it is read-only; make the file and its folder writable",
         "unable to open": "the file or its folder cannot be written; check the folder and its permissions",
+        "no such table": "its tables are gone: the file was moved or deleted since it was opened",
         "locked": f"another process kept it busy for {BUSY_SECONDS} seconds; try again when that one has finished",
         "No space": "the server's disk is full; free some space and run the release again",
         "connect": "the server does not answer; check the address and that PostgreSQL is running, and look at the "

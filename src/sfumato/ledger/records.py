@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.errors import InputError
 from sfumato.privacy.units import as_epsilon
 
 SHOWN_LEVELS = 12  # a balance with more budget levels than this is summarised in as many ranges
@@ -37,7 +38,10 @@ def canonical(request: str | Mapping[str, Any]) -> str:
     """
     if isinstance(request, str):
         return request
-    return json.dumps(request, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    try:
+        return json.dumps(request, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a request is recorded as JSON: {error}") from None
 
 
 @dataclass(frozen=True)

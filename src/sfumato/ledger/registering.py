@@ -25,8 +25,8 @@ def register(
     recipients: RecipientBudgets | None,
 ) -> None:
     """See `sfumato.ledger.Ledger.register`."""
-    if not dataset or not dataset.strip():
-        raise InputError("a dataset needs a name, for example 'clinic'")
+    if not dataset.strip() or not dataset.isprintable():
+        raise InputError(f"a dataset needs a name of printable characters, for example 'clinic'; got {dataset!r}")
     total = None if epsilon is None else positive_nano(epsilon)
     caps = list(_caps(total, attributes, recipients))
     with store.write() as connection:

@@ -90,7 +90,7 @@ def reserve(
             "request": asked_for,
             "recipient": recipient,
             "asked_by": by or _user(),
-            "total": charge.total,
+            "total": int(charge.total),
             "state": "reserved",
             "reserved_at": now(),
         }
