@@ -98,16 +98,15 @@ class Numeric:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        if not isinstance(self.integer, bool):
+        if str(self.integer) not in ("True", "False"):
             raise SchemaError(f"integer must be true or false, got {self.integer!r}")
-        outside = str(self.outside)
-        if outside not in ("clamp", "other"):
-            raise SchemaError(f"outside must be 'clamp' or 'other', got {outside!r}")
+        if str(self.outside) not in ("clamp", "other"):
+            raise SchemaError(f"outside must be 'clamp' or 'other', got {self.outside!r}")
         if self.bins is None and self.edges is None:
             raise SchemaError("a numeric column needs bins: give bins = 10 (equal width) or edges = [0, 10, ...]")
         if self.bins is not None and self.edges is not None:
             raise SchemaError("give bins (equal width) or edges, not both")
-        if self.edges is not None:
+        if self.bins is None:
             self._from_edges()
         else:
             self._from_bins()

@@ -7,20 +7,23 @@ Left of an operator stands a column, right of it a literal. Operators: ``= == !=
 a plain word is written in double quotes or backticks; text literals in single or double quotes, doubled inside.
 
 What it means: a comparison looks at the *cleaned* value (clamped to the schema's bounds, rounded down in an integer
-column). With a missing value no comparison is true, and neither is its negation. `is missing` is true for values
-outside the domain. There is no arithmetic and no function, so no row can make a predicate fail.
+column). With a missing value, that is one outside the domain, no comparison is true, and neither is its negation;
+`is missing` finds those rows, and so does the label of the other cell where a categorical column has one. There is
+no arithmetic and no function, so no row can make a predicate fail.
 """
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from sfumato.errors import SchemaError
-from sfumato.tables.domains import Categorical, Leaf, Numeric
+from sfumato.tables.domains import Categorical, Numeric
 from sfumato.tables.schema import Schema, did_you_mean
+from sfumato.tables.taxonomy import Leaf
 
 Op: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
 
@@ -39,7 +42,10 @@ class Compare:
 
 @dataclass(frozen=True)
 class InCells:
-    """A categorical column in some of its cells (the code after the values is the other cell)."""
+    """A categorical column in some of its cells (the code after the values is the other cell).
+
+    Its negation holds for the other *listed* values only, as with any comparison of a missing value.
+    """
 
     column: str
     codes: tuple[int, ...]
@@ -68,7 +74,7 @@ class Not:
 
 
 @dataclass(frozen=True)
-class All:
+class Both:
     parts: tuple[Predicate, ...]
 
     def __str__(self) -> str:
@@ -76,14 +82,14 @@ class All:
 
 
 @dataclass(frozen=True)
-class Any_:
+class Either:
     parts: tuple[Predicate, ...]
 
     def __str__(self) -> str:
         return " or ".join(f"({p})" for p in self.parts)
 
 
-Predicate: TypeAlias = Compare | InCells | Missing | Not | All | Any_
+Predicate: TypeAlias = Compare | InCells | Missing | Not | Both | Either
 Where: TypeAlias = str | Mapping[str, Any] | Predicate | None
 
 _TOKEN = re.compile(
@@ -133,7 +139,7 @@ def parse_where(where: Where, schema: Schema) -> Predicate:
                       ^
     """
     if where is None:
-        return All(())
+        return Both(())
     if isinstance(where, str):
         return _Parser(where, schema).parse()
     if isinstance(where, Mapping):
@@ -142,8 +148,8 @@ def parse_where(where: Where, schema: Schema) -> Predicate:
             values = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
             schema[name]
             parts.append(_one_of(schema, name, values))
-        return All(tuple(parts))
-    if isinstance(where, Compare | InCells | Missing | Not | All | Any_):
+        return Both(tuple(parts))
+    if isinstance(where, Compare | InCells | Missing | Not | Both | Either):
         for name in columns_of(where):
             schema[name]
         return where
@@ -184,7 +190,7 @@ def _one_of(schema: Schema, column: str, values: list[Any]) -> Predicate:
     domain = schema[column]
     if isinstance(domain, Categorical):
         return _cells(column, domain, [_code(domain, column, v) for v in values])
-    return Any_(tuple(Compare(column, "=", _number(column, v)) for v in values))
+    return Either(tuple(Compare(column, "=", _number(column, v)) for v in values))
 
 
 def _compare(schema: Schema, column: str, op: Op, value: Any) -> Predicate:
@@ -197,8 +203,8 @@ def _compare(schema: Schema, column: str, op: Op, value: Any) -> Predicate:
     if isinstance(domain.values[0], str | bool):
         raise SchemaError(f"the values of column {column!r} have no order; use = or in (...) instead of {op}")
     limit = _number(column, value)
-    tests = {"<": limit.__gt__, "<=": limit.__ge__, ">": limit.__lt__, ">=": limit.__le__}
-    return _cells(column, domain, [c for c, v in enumerate(domain.values) if tests[op](v) is True])
+    test = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[op]
+    return _cells(column, domain, [c for c, v in enumerate(domain.values) if test(v, limit)])
 
 
 class _Parser:
@@ -256,13 +262,13 @@ class _Parser:
         parts = [self.conjunction()]
         while self.take("or"):
             parts.append(self.conjunction())
-        return parts[0] if len(parts) == 1 else Any_(tuple(parts))
+        return parts[0] if len(parts) == 1 else Either(tuple(parts))
 
     def conjunction(self) -> Predicate:
         parts = [self.negation()]
         while self.take("and"):
             parts.append(self.negation())
-        return parts[0] if len(parts) == 1 else All(tuple(parts))
+        return parts[0] if len(parts) == 1 else Both(tuple(parts))
 
     def negation(self) -> Predicate:
         if self.take("not"):
@@ -319,7 +325,7 @@ class _Parser:
             low = self.literal()
             self.need("and", "between the two limits")
             high = self.literal()
-            found = All((_compare(self.schema, column, ">=", low), _compare(self.schema, column, "<=", high)))
+            found = Both((_compare(self.schema, column, ">=", low), _compare(self.schema, column, "<=", high)))
         if found is None:
             self.fail(f"expected an operator after column {column!r}: = != < <= > >= in between, is missing", place)
         assert found is not None

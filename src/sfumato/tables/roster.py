@@ -1,0 +1,213 @@
+"""Where each person's budget is written. The roster (person -> budget) is public input; the rows are not.
+
+Three ways, all computed inside the engine:
+
+- a numeric column of the table itself, in ε: ``Roster.column("epsilon")``
+- consent tiers named in a column of the table: ``Roster.tiers({"open": 1.0, "standard": 0.2}, column="consent")``
+- a separate public table with one row per person: ``Roster.table("roster.csv", person="patient", epsilon="epsilon")``
+
+A budget is turned into whole nano-ε, rounded down. A person without a budget (not in the roster, NULL, NaN, zero,
+negative, an unknown tier) has budget 0 and contributes nothing. A person listed twice has the smaller budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InputError, SchemaError
+from sfumato.privacy.budgets import PersonBudgets
+from sfumato.privacy.units import Epsilon, positive_nano
+from sfumato.tables.domains import Categorical
+from sfumato.tables.engines import Engine, TableName, check_source, connect
+from sfumato.tables.expressions import Expr, category_source, nano_budget, number_source
+from sfumato.tables.schema import did_you_mean
+
+
+@dataclass(frozen=True)
+class Roster:
+    """Where budgets come from; build it with `column`, `tiers`, `table` or `from_mapping`.
+
+    Examples
+    --------
+    >>> roster = Roster.tiers({"open": 1.0, "strict": "0.01"}, column="consent", counts={"open": 90, "strict": 540})
+    >>> roster.people
+    PersonBudgets(630 people in 2 groups, ε 0.01 to 1)
+    >>> roster.reads_table
+    False
+    """
+
+    budget: str
+    tiers_nano: tuple[tuple[str, int], ...] = ()  # sorted by budget, then name
+    people: PersonBudgets | None = field(default=None, compare=False)
+    source: Any = field(default=None, compare=False)
+    source_table: TableName | None = None
+    person: str | None = None
+
+    @classmethod
+    def column(cls, epsilon: str, *, people: PersonBudgets | None = None) -> Roster:
+        """Budgets in a numeric column of the table; `people` states the public head counts, for previews."""
+        return cls(_name(epsilon, "epsilon"), people=people)
+
+    @classmethod
+    def tiers(cls, tiers: Mapping[str, Epsilon], *, column: str, counts: Mapping[str, int] | None = None) -> Roster:
+        """Consent tiers named in a column of the table; `counts` states the public head counts, for previews."""
+        return cls(_name(column, "column"), tiers_nano=_tiers(tiers), people=_people(tiers, counts))
+
+    @classmethod
+    def table(
+        cls,
+        source: Any,
+        *,
+        person: str,
+        epsilon: str | None = None,
+        tier: str | None = None,
+        tiers: Mapping[str, Epsilon] | None = None,
+        table: TableName | None = None,
+    ) -> Roster:
+        """A separate public table: a person column, and either a column in ε or a tier column with its `tiers`."""
+        check_source(source, table)
+        if (epsilon is None) == (tier is None) or (tier is None) != (tiers is None):
+            raise InputError("a roster table needs epsilon='column', or tier='column' with tiers={'name': epsilon}")
+        budget = _name(epsilon if tier is None else tier, "epsilon or tier")
+        return cls(
+            budget,
+            tiers_nano=_tiers(tiers) if tiers is not None else (),
+            source=source,
+            source_table=table,
+            person=_name(person, "person"),
+        )
+
+    @classmethod
+    def from_mapping(cls, plain: Mapping[str, Any]) -> Roster:
+        """From the keys of a plan file.
+
+        >>> Roster.from_mapping({"column": "consent", "tiers": {"open": 1.0}}).tiers_nano
+        (('open', 1000000000),)
+        """
+        known = ("column", "tiers", "counts", "source", "table", "person", "epsilon", "tier")
+        for key in plain:
+            if key not in known:
+                raise InputError(f"budgets: unknown key {key!r}; {did_you_mean(key, known)}")
+        if "source" in plain:
+            if unused := {"column", "counts"} & set(plain):
+                raise InputError(f"budgets: a roster table has no key {min(unused)!r}")
+            if "person" not in plain:
+                raise InputError("budgets: a roster table needs person = 'the column that names the person'")
+            return cls.table(**plain)
+        if "column" not in plain:
+            raise InputError("budgets: give column = '...' of the table, or source = 'roster.csv' with person = '...'")
+        if unused := {"table", "person", "epsilon", "tier"} & set(plain):
+            raise InputError(f"budgets: the key {min(unused)!r} needs source = 'roster.csv'")
+        if "tiers" in plain:
+            return cls.tiers(plain["tiers"], column=plain["column"], counts=plain.get("counts"))
+        if "counts" in plain:
+            raise InputError("budgets: counts needs tiers = {name = epsilon}")
+        return cls.column(plain["column"])
+
+    @property
+    def reads_table(self) -> bool:
+        """Whether learning the head counts means reading the private table itself."""
+        return self.source is None and self.people is None
+
+    @property
+    def use(self) -> str:
+        """What the budget column is used as: "text" for tiers, "number" for ε."""
+        return "text" if self.tiers_nano else "number"
+
+    def levels(self) -> PersonBudgets:
+        """The public head counts, without reading the private table."""
+        if self.people is not None:
+            return self.people
+        if self.source is None:
+            raise InputError(
+                f"the head counts per budget are not stated, and column {self.budget!r} is part of the private table; "
+                "give counts (tiers), people (column) or a separate roster table"
+            )
+        engine = self._connect()
+        each = self._per_person(engine)
+        return self.summary(engine.fetch(each.group_by("key").agg(n=each.count())))
+
+    def key(self, expr: Expr, engine: Engine) -> Expr:
+        """The budget of a row: nano-ε, or the number of its tier plus one; 0 for no budget."""
+        import ibis
+
+        what = f"the budget column {self.budget!r}"
+        if not self.tiers_nano:
+            return nano_budget(number_source(expr, engine=engine.name, what=what, text=engine.text))
+        names = Categorical(tuple(name for name, _ in self.tiers_nano))
+        tier = category_source(expr, names, engine=engine.name, what=what, text=engine.text).expr
+        return ibis.cases(*((tier == name, i + 1) for i, name in enumerate(names.values)), else_=0).cast("int64")
+
+    def summary(self, rows: Any) -> PersonBudgets:
+        """Head counts from (key, n) rows; people without a budget are left out."""
+        keys = rows["key"].to_numpy().astype(np.int64)
+        counts = rows["n"].to_numpy().astype(np.int64)
+        if self.tiers_nano:
+            heads = np.zeros(len(self.tiers_nano) + 1, dtype=np.int64)
+            heads[keys] = counts
+            names = tuple(name for name, _ in self.tiers_nano)
+            return PersonBudgets(np.array([nano for _, nano in self.tiers_nano]), heads[1:], names=names)
+        order = np.argsort(keys)
+        order = order[keys[order] > 0]
+        return PersonBudgets(keys[order], counts[order])
+
+    def nano_of_keys(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Budgets in nano-ε for the keys that `key` computes."""
+        if not self.tiers_nano:
+            return keys
+        budgets: NDArray[np.int64] = np.array([0, *(nano for _, nano in self.tiers_nano)], dtype=np.int64)
+        return budgets[keys]
+
+    def joined(self, rows: Expr, engine: Engine) -> Expr:
+        """`rows` (with column ``person``) and the key of each from the roster table; people not in it are dropped."""
+        import ibis
+
+        other = self._connect(near=engine)
+        each = self._per_person(other)
+        if engine.backend is not other.backend:
+            each = ibis.memtable(other.fetch(each))
+        mine, theirs = rows["person"].type(), each["who"].type()
+        if other.text and mine.is_integer():
+            each = each.mutate(who=each["who"].try_cast("int64"))
+        elif engine.text and theirs.is_integer():
+            each = each.mutate(who=each["who"].cast("string"))
+        elif mine.is_integer() != theirs.is_integer() or mine.is_string() != theirs.is_string():
+            raise SchemaError(f"the roster's persons are {theirs}, the table's are {mine}; give them one type")
+        return rows.inner_join(each, rows["person"] == each["who"]).drop("who")
+
+    def _connect(self, near: Engine | None = None) -> Engine:
+        columns = {str(self.person): "person", self.budget: self.use}
+        return connect(self.source, self.source_table, columns=columns, near=near)
+
+    def _per_person(self, engine: Engine) -> Expr:
+        who = engine.column(str(self.person), "the roster's person column")
+        key = self.key(engine.column(self.budget, "the roster's budget column"), engine)
+        each = engine.table.select(who=who, key=key)
+        each = each.filter(each["who"].notnull())
+        return each.group_by("who").agg(key=each["key"].min())
+
+
+def _name(column: Any, what: str) -> str:
+    if not isinstance(column, str) or not column:
+        raise InputError(f"{what} must name a column, got {column!r}")
+    return column
+
+
+def _tiers(tiers: Mapping[str, Epsilon]) -> tuple[tuple[str, int], ...]:
+    if not isinstance(tiers, Mapping) or not tiers:
+        raise InputError("name at least one tier, for example tiers={'open': 1.0}")
+    named = [(str(name), positive_nano(e, f"epsilon of tier {name!r}")) for name, e in tiers.items()]
+    return tuple(sorted(named, key=lambda item: (item[1], item[0])))
+
+
+def _people(tiers: Mapping[str, Epsilon], counts: Mapping[str, int] | None) -> PersonBudgets | None:
+    if counts is None:
+        return None
+    if unknown := [name for name in counts if name not in tiers]:
+        raise InputError(f"counts names a tier {unknown[0]!r} without a budget; {did_you_mean(unknown[0], tiers)}")
+    return PersonBudgets.from_tiers({name: (e, counts.get(name, 0)) for name, e in tiers.items()})
