@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,8 @@ class PersonBudgets:
             raise InputError("head counts must not be negative")
         if self.names is not None and len(self.names) != levels.size:
             raise InputError(f"{levels.size} levels but {len(self.names)} names")
-        if (np.diff(levels) < 0).any() or (self.names is None and (np.diff(levels) == 0).any()):
-            raise InputError("budget levels must be sorted and distinct; PersonBudgets.of does that for you")
+        if (np.diff(levels) < 0).any():
+            raise InputError("budget levels must be sorted; PersonBudgets.of does that for you")
         for array in (levels, counts):
             array.setflags(write=False)
         object.__setattr__(self, "levels", levels)
@@ -106,6 +107,20 @@ class PersonBudgets:
                 f"{int(values.mask.sum())} people in {path} have no budget in column {column!r}: leave them out"
             )
         return cls.of(np.asarray(values, dtype=np.float64))
+
+    def share(self, fraction: Epsilon) -> PersonBudgets:
+        """The same groups, each with this fraction of their budget (rounded down).
+
+        >>> PersonBudgets.of([0.1, 0.3]).share(0.5).levels.tolist()
+        [50000000, 150000000]
+        """
+        part = Fraction(str(fraction))
+        if not 0 < part <= 1:
+            raise InputError(f"a share lies above 0 and at most 1, got {fraction!r}")
+        levels = np.array([level * part.numerator // part.denominator for level in self.levels.tolist()], dtype=np.int64)
+        if levels[0] < 1:
+            raise InputError(f"a share of {fraction} leaves the most careful group without any budget")
+        return PersonBudgets(levels, self.counts, self.names)
 
     @property
     def people(self) -> int:

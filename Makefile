@@ -1,0 +1,55 @@
+# `make demo` and `make test` need Python 3.11+ and make, nothing else: they set up a virtual environment in .venv.
+# uv is used when it is there; otherwise python3 -m venv and pip.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+EXTRAS ?= dev
+
+.PHONY: demo test lint types format docs clean
+
+demo: $(VENV)/.demo-ready
+	$(BIN)/sfumato demo
+
+test: $(VENV)/.ready-$(EXTRAS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+lint: $(VENV)/.ready-$(EXTRAS)
+	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check --output-format concise src tests
+
+types: $(VENV)/.ready-$(EXTRAS)
+	$(BIN)/mypy
+
+format: $(VENV)/.ready-$(EXTRAS)
+	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix --output-format concise src tests
+
+docs: $(VENV)/.docs-ready
+	$(BIN)/mkdocs build --strict
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Sfumato needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 ..."; exit 2; }
+	@if command -v uv >/dev/null 2>&1; then uv venv --quiet --python "$$(command -v $(PYTHON))" $(VENV); \
+	  else $(PYTHON) -m venv $(VENV); fi
+
+define install
+	@if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python -e "$(1)"; \
+	  else $(BIN)/python -m pip install --quiet --disable-pip-version-check -e "$(1)"; fi
+	@touch $@
+endef
+
+$(VENV)/.demo-ready: pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) (once, a minute or two) ..."
+	$(call install,.)
+
+$(VENV)/.ready-$(EXTRAS): pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) with the development tools (once, a few minutes) ..."
+	$(call install,.[$(EXTRAS)])
+
+$(VENV)/.docs-ready: pyproject.toml | $(BIN)/python
+	$(call install,.[docs])
+
+clean:
+	rm -rf $(VENV) site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

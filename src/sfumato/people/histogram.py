@@ -1,0 +1,154 @@
+"""A histogram in which everybody enters with their own budget: the affine count, bin by bin.
+
+    count_j = n ( Σ_u m_u [u in bin j] + Lap(1) ) / Σ_u m_u,    m_u = min(ε_u, r)
+
+Guarantee. A record of person u sits in one bin and moves its sum by m_u; the noise of every bin has scale one, so u
+loses m_u times the rows they own, which the weights keep at most ε_u. The cap, the divisor and n come from the public roster.
+
+Error of a bin with share p of the people, if budgets are independent of the values: noise ``2 (n / Σ m)²`` plus
+``n² p (1 - p) (Σ m²/(Σ m)² - 1/n)`` from unequal weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import BudgetError, InputError
+from sfumato.histograms.bins import Bins
+from sfumato.histograms.result import Histogram, RangeAnswer
+from sfumato.people.affine import optimal_cap
+from sfumato.people.error_law import LaplacePlusNormal
+from sfumato.privacy import NANO, Charge, Meter, PersonBudgets, as_epsilon
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PersonalRange:
+    """Number of people in some bins, with an interval that holds if budgets are independent of the values."""
+
+    value: float
+    law: LaplacePlusNormal = field(repr=False)
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        half = self.law.halfwidth(confidence)
+        return max(self.value - half, 0.0), max(self.value + half, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class PersonalHistogram(Histogram):
+    """A histogram over the people of a roster; `bin_losses` are the largest loss of anybody, in every bin."""
+
+    people: int = 0
+    noise_scale: float = 0.0
+    imbalance: float = 0.0  # Σ m²/(Σ m)² - 1/n
+
+    def select(self, mask: NDArray[np.bool_]) -> RangeAnswer:
+        flat = np.asarray(mask, dtype=bool).reshape(-1)
+        if flat.size != self.bins.size:
+            raise InputError(f"a selection of {flat.size} bins for a histogram of {self.bins.size}")
+        value = float(self.flat[flat].sum())
+        answer = PersonalRange(value, self._law(value, int(flat.sum())))
+        return answer  # type: ignore[return-value]  # the same two names, another law
+
+    def interval(self, confidence: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        half = np.array([self._law(v, 1).halfwidth(confidence) for v in self.flat.tolist()]).reshape(self.bins.shape)
+        return np.maximum(self.counts - half, 0.0), np.maximum(self.counts + half, 0.0)
+
+    def _law(self, value: float, bins: int) -> LaplacePlusNormal:
+        share = min(max(value / self.people, 0.0), 1.0)
+        spread = self.people * np.sqrt(max(share * (1 - share), 1 / self.people) * self.imbalance)
+        return LaplacePlusNormal((self.noise_scale,) * bins, float(spread))
+
+
+@dataclass(frozen=True, eq=False)
+class PersonalHistogramPlan:
+    """Weights fixed from the public roster before anything is read."""
+
+    budgets: PersonBudgets
+    bins: Bins
+    rows_per_person: int
+    weights: Integers
+
+    @property
+    def charge(self) -> Charge:
+        people = self.weights * self.rows_per_person
+        return Charge(int(people.max()), people)
+
+    @property
+    def mass(self) -> int:
+        """Σ m over the people, in nano-ε."""
+        return int(sum(w * n for w, n in zip(self.weights.tolist(), self.budgets.counts.tolist(), strict=True)))
+
+    @property
+    def noise_scale(self) -> float:
+        """Scale of the noise of one bin, in people."""
+        return NANO * self.budgets.people / self.mass
+
+    @property
+    def imbalance(self) -> float:
+        squares = float(np.dot(self.weights.astype(np.float64) ** 2, self.budgets.counts))
+        return max(0.0, squares / float(self.mass) ** 2 - 1 / self.budgets.people)
+
+    @property
+    def expected_rmse(self) -> float:
+        """Per bin, as if the people were spread evenly over the bins."""
+        share = 1 / self.bins.size
+        spread = self.budgets.people**2 * share * (1 - share) * self.imbalance
+        return float(np.sqrt(spread + 2 * self.noise_scale**2))
+
+    def run(self, sums: Callable[[Integers], Integers], meter: Meter) -> PersonalHistogram:
+        """`sums` returns the weighted sum of every bin for a weight per person group."""
+        noisy = meter.laplace(
+            lambda: np.asarray(sums(self.weights)).astype(np.int64).reshape(-1),
+            rate=np.ones(self.bins.size, dtype=np.int64),
+            weights=self.weights,
+            label="weighted histogram",
+        )
+        n = self.budgets.people
+        counts = noisy.astype(np.float64) * n / self.mass
+        law = [LaplacePlusNormal((self.noise_scale,), 0.0).rmse] * self.bins.size
+        worst = float(np.dot(self.budgets.counts, np.abs(self.weights / self.mass - 1 / n))) * n / 2
+        return PersonalHistogram(
+            counts=counts,
+            bins=self.bins,
+            guarantee=meter.guarantee(),
+            mechanism="affine",
+            noise=np.array(law),
+            bin_losses=np.full(self.bins.size, self.charge.total, dtype=np.int64),
+            measurements=(),
+            parameters={"cap": str(as_epsilon(int(self.weights.max())))},
+            expected_rmse=self.expected_rmse,
+            warnings=(
+                f"Everybody enters with their own budget: counts are right on average if budgets are independent of the "
+                f"values; in the worst case a bin is off by {worst:,.0f} people.",
+            )
+            if self.imbalance > 1e-12
+            else (),
+            people=n,
+            noise_scale=self.noise_scale,
+            imbalance=self.imbalance,
+        )
+
+
+def plan_histogram(budgets: PersonBudgets, bins: Bins, *, rows_per_person: int = 1) -> PersonalHistogramPlan:
+    """The affine histogram over a roster; the cap is the best for people spread evenly over the bins.
+
+    >>> roster = PersonBudgets.from_tiers({"strict": (0.01, 5400), "standard": (0.2, 3700), "open": (1.0, 900)})
+    >>> plan = plan_histogram(roster, Bins.numbered(20))
+    >>> plan.charge.people.tolist()
+    [10000000, 200000000, 747272727]
+    """
+    share = 1 / max(bins.size, 2)
+    cap = min(optimal_cap(budgets, variance=share * (1 - share)), int(budgets.levels[-1]))
+    weights = np.minimum(budgets.levels, cap) // rows_per_person
+    if int(weights.max()) < 1:
+        raise BudgetError("no budget of this roster buys one row; raise the budgets or lower rows_per_person")
+    plan = PersonalHistogramPlan(budgets, bins, rows_per_person, weights)
+    if plan.mass * rows_per_person >= 2**62:
+        raise InputError("the weighted sums of this roster do not fit in 64 bits; lower the largest budgets")
+    return plan

@@ -1,0 +1,164 @@
+"""report.html: one self-contained page that a data-protection officer and a reader of the figures can both use."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import json
+from typing import Any
+
+from sfumato.releases.kinds.base import Result
+from sfumato.releases.run import Priced
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1d2433; --soft: #5b6478; --line: #d9dee8; --back: #fff; --card: #f5f7fb; --warn: #8a5a00; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e9f0; --soft: #a3abbd; --line: #3a4254; --back: #151922; --card: #1e2430; --warn: #f0b64a; } }
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--back); max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+.soft { color: var(--soft); } .promise { background: var(--card); border-left: 4px solid #0072b2; padding: .8rem 1rem; }
+.warn { border-left-color: #e69f00; } .stop { border-left-color: #d55e00; font-weight: 600; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; } td, th { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); }
+figure { margin: 1rem 0; background: #fff; border-radius: 6px; } img { max-width: 100%; display: block; }
+pre { background: var(--card); padding: 1rem; overflow-x: auto; font-size: .8rem; } .big { font-size: 2.2rem; font-weight: 600; }
+"""
+_MOST_ROWS = 40
+
+
+def report(priced: Priced, result: Result, made: dict[str, Any]) -> str:
+    """The page. `made` is the certificate."""
+    request = priced.request
+    guarantee = made["guarantee"]
+    parts = [
+        f"<h1>{_text(request.name)}</h1>",
+        f"<p class=soft>{_text(request.kind)} of {_text(made['dataset'])}"
+        + (f", where {_text(request.where)}" if request.where else "")
+        + f" · {_text(made['created'])} · sfumato {_text(made['software']['version'])}</p>",
+        _headline(result),
+        _figure(result, f"Plot of {request.name}"),
+        "<h2>What is promised</h2>",
+        f"<p class='promise{'' if guarantee['private'] else ' stop'}'>{_text(guarantee['sentence'])}</p>",
+        *(f"<p class='promise warn'>{_text(w)}</p>" for w in made["warnings"]),
+        _people(guarantee),
+        _attributes(guarantee),
+        _sections(result),
+        "<h2>The figures</h2>",
+        _frame(result.to_frame()),
+        "<h2>How it was made</h2>",
+        _rows(
+            {
+                "mechanism": made["mechanism"],
+                "expected error (root mean square)": _number(made["expected_rmse"]),
+                **{f"parameter: {k}": _brief(v) for k, v in made["parameters"].items()},
+                "charged ε": made["charged"]["epsilon"],
+                "ledger entry": made["reservation"],
+            }
+        ),
+        "<h3>Steps</h3>",
+        _table(["step", "kind of noise", "ε"], [[s["label"], s["mechanism"], s["epsilon"]] for s in guarantee["steps"]]),
+        "<h3>Other mechanisms, as previewed</h3>",
+        _table(
+            ["mechanism", "expected error", "note"],
+            [[o.mechanism, _number(o.expected_rmse), o.note] for o in priced.options],
+        ),
+        "<details><summary>Certificate</summary><pre>"
+        + _text(json.dumps(made, indent=1, ensure_ascii=False, default=str))
+        + "</pre></details>",
+    ]
+    body = "\n".join(p for p in parts if p)
+    return (
+        "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        f"<title>{_text(request.name)}: private release</title><style>{_STYLE}</style></head><body>\n{body}\n</body></html>\n"
+    )
+
+
+def picture(result: Result) -> bytes:
+    """The result's plot as PNG."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    result.plot(figure.add_subplot())
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=140, facecolor="white")
+    return out.getvalue()
+
+
+def _headline(result: Result) -> str:
+    value = getattr(result, "value", None)
+    if not isinstance(value, int | float):
+        return ""
+    interval = getattr(result, "interval", None)
+    band = ""
+    if callable(interval):
+        low, high = interval(0.95)
+        band = f"<span class=soft> 95% interval {low:,.6g} to {high:,.6g}</span>"
+    return f"<p><span class=big>{value:,.6g}</span>{band}</p>"
+
+
+def _figure(result: Result, caption: str) -> str:
+    data = base64.b64encode(picture(result)).decode()
+    return f"<figure><img alt='{_text(caption)}' src='data:image/png;base64,{data}'></figure>"
+
+
+def _sections(result: Result) -> str:
+    """What a result wants to add to its own report: (heading, text or data frame) pairs."""
+    extra = getattr(result, "report_sections", None)
+    out = []
+    for heading, content in extra() if callable(extra) else ():
+        out.append(f"<h2>{_text(heading)}</h2>")
+        out.append(f"<p>{_text(content)}</p>" if isinstance(content, str) else _frame(content))
+    return "\n".join(out)
+
+
+def _people(guarantee: dict[str, Any]) -> str:
+    rows = guarantee.get("people")
+    if not rows:
+        return ""
+    step = max(1, len(rows) // _MOST_ROWS)
+    return "<h3>What each group of people loses</h3>" + _table(
+        ["group", "people", "granted ε", "used ε"],
+        [[r.get("group", ""), f"{r['people']:,}", r["granted"], r["used"]] for r in rows[::step]],
+    )
+
+
+def _attributes(guarantee: dict[str, Any]) -> str:
+    rows = guarantee.get("attributes")
+    if not rows:
+        return ""
+    return "<h3>What each attribute loses</h3>" + _table(
+        ["attribute", "used ε", "all attributes together"], [[k, v, guarantee["epsilon"]] for k, v in rows.items()]
+    )
+
+
+def _frame(frame: Any) -> str:
+    shown = frame.head(_MOST_ROWS)
+    more = "" if len(frame) <= _MOST_ROWS else f"<p class=soft>{len(frame) - _MOST_ROWS:,} more rows in data.parquet</p>"
+    return _table([str(c) for c in frame.columns], [[_brief(v) for v in row] for row in shown.itertuples(index=False)]) + more
+
+
+def _rows(pairs: dict[str, Any]) -> str:
+    return _table(["", ""], [[k, v] for k, v in pairs.items()])
+
+
+def _table(head: list[str], rows: list[list[Any]]) -> str:
+    top = "".join(f"<th>{_text(h)}</th>" for h in head)
+    body = "".join("<tr>" + "".join(f"<td>{_text(c)}</td>" for c in row) + "</tr>" for row in rows)
+    return f"<table><tr>{top}</tr>{body}</table>"
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    text = str(value)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _number(value: float | None) -> str:
+    return "not known beforehand" if value is None else f"{value:,.4g}"
+
+
+def _text(value: Any) -> str:
+    return html.escape(str(value), quote=True)

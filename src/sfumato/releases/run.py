@@ -1,0 +1,188 @@
+"""One release, in the order that keeps it honest.
+
+price from public facts -> the ledger makes the charge durable -> the engine computes the few aggregates -> the mechanism
+adds noise through a Meter that cannot pass the charge. Whatever fails after the charge leaves it spent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import InputError, SfumatoError
+from sfumato.ledger import Ledger, Reservation
+from sfumato.privacy.charge import Charge
+from sfumato.privacy.guarantee import NEIGHBOURS
+from sfumato.privacy.meter import Meter
+from sfumato.privacy.source import SECURE, Source
+from sfumato.releases.kinds import Facts, Option, all_kinds
+from sfumato.releases.kinds.base import Result, pick
+from sfumato.releases.plan import Request
+
+if TYPE_CHECKING:
+    from sfumato.tables import Dataset
+
+Progress = Callable[[str], None]
+
+
+def silent(_: str) -> None:
+    """No progress shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """A request with its options, best first, and the one that will run. Made from public facts only."""
+
+    request: Request
+    facts: Facts
+    options: tuple[Option, ...]
+    chosen: Option
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """A release that was run: its result, the charge it was held to, and the ledger's number for it."""
+
+    priced: Priced
+    result: Result
+    reservation: Reservation
+    fingerprint: str
+
+
+def price(request: Request, facts: Facts) -> Priced:
+    """Options and their prices; reads nothing private."""
+    kind = all_kinds()[request.kind]
+    if request.epsilon is not None:
+        facts = replace(facts, budgets=None, roster=None, levels=None)
+    elif facts.budgets is not None:
+        if not kind.personal:
+            raise InputError(f"a {request.kind} release cannot draw on personal budgets yet; give it an `epsilon` for all")
+        facts = replace(facts, budgets=facts.budgets.share(request.share or Fraction(1)))
+    options = kind.options(request, facts)
+    return Priced(request, facts, tuple(options), pick(options, request))
+
+
+def default_shares(requests: tuple[Request, ...], personal: bool) -> tuple[Request, ...]:
+    """Releases that draw on personal budgets without naming a share divide what the named shares leave, equally."""
+    if not personal:
+        return requests
+    open_ones = [r for r in requests if r.epsilon is None and r.share is None]
+    named = sum((r.share for r in requests if r.share is not None), Fraction(0))
+    if named > 1:
+        raise InputError(f"the releases' shares add up to {float(named):g}; everyone has only one budget to share")
+    if not open_ones:
+        return requests
+    if named >= 1:
+        raise InputError(f"nothing is left for release {open_ones[0].name!r}: the named shares already add up to 1")
+    each = (1 - named) / len(open_ones)
+    return tuple(replace(r, share=each) if r.epsilon is None and r.share is None else r for r in requests)
+
+
+def request_record(dataset: str, source: str, facts: Facts, priced: Priced) -> dict[str, Any]:
+    """What makes two requests identical, so that the second is answered from the first."""
+    record = priced.request.canonical()
+    record |= {
+        "dataset": dataset,
+        "source": source,
+        "schema": hashlib.sha256(facts.schema.to_toml().encode()).hexdigest(),
+        "chosen": priced.chosen.mechanism,
+        "charge": _charge_digest(priced.chosen.charge),
+    }
+    return record
+
+
+def fingerprint_of(record: dict[str, Any]) -> str:
+    """The name of a request in certificates and in the ledger."""
+    return hashlib.sha256(json.dumps(record, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _charge_digest(charge: Charge) -> str:
+    people = b"" if charge.people is None else charge.people.tobytes()
+    parts = json.dumps([charge.total, dict(charge.attributes)], sort_keys=True).encode()
+    return hashlib.sha256(parts + people).hexdigest()
+
+
+def ledger_charge(priced: Priced) -> Charge:
+    """The charge as the ledger keeps it: person groups only when the dataset has a roster."""
+    charge = priced.chosen.charge
+    if priced.facts.budgets is None:
+        return Charge(charge.total, attributes=charge.attributes)
+    return charge
+
+
+def run(priced: Priced, dataset: Dataset, *, source: Source = SECURE) -> Result:
+    """Run the chosen option under a Meter limited to its price. The charge must be durable by now."""
+    chosen = priced.chosen
+    meter = Meter(
+        limit=chosen.charge,
+        budgets=chosen.budgets,
+        attributes=chosen.attributes,
+        rows_per_person=dataset.rows_per_person,
+        neighbours=_neighbours(chosen.neighbours),
+        source=source,
+    )
+    result = chosen.run(dataset, meter)
+    if not meter.spent().within(chosen.charge):  # the Meter refuses before this; a guard against a Meter that was bypassed
+        raise SfumatoError("a release cost more than its price; nothing is published")
+    return result
+
+
+def _neighbours(name: str) -> Any:
+    if name not in NEIGHBOURS:
+        raise InputError(f"unknown neighbours {name!r}")
+    return name
+
+
+def charge_and_run(
+    priced: Priced,
+    *,
+    dataset_name: str,
+    source_name: str,
+    ledger: Ledger,
+    dataset: Dataset,
+    source: Source = SECURE,
+    finish: Callable[[Result, Reservation, str], dict[str, Any]],
+    progress: Progress = silent,
+) -> tuple[Done | None, Reservation]:
+    """Reserve, run, finish, commit. Returns None and the stored reservation when the same request was answered before.
+
+    `finish` makes the release durable (an artefact folder, or nothing) and returns what the ledger should remember.
+    """
+    record = request_record(dataset_name, source_name, priced.facts, priced)
+    fingerprint = fingerprint_of(record)
+    progress("checking the table against the schema")
+    dataset.check()  # column names and types only: a missing file must not cost anything
+    progress("reserving the budget")
+    reservation = ledger.reserve(
+        dataset_name, ledger_charge(priced), request=json.dumps(record, sort_keys=True, default=str), recipient=priced.request.recipient
+    )
+    if reservation.repeated:
+        return None, reservation
+    try:
+        progress("reading aggregates and adding noise")
+        result = run(priced, dataset, source=source)
+        progress("writing the release")
+        remembered = finish(result, reservation, fingerprint)
+    except OSError as error:
+        ledger.fail(reservation.id, type(error).__name__)
+        raise SfumatoError(
+            f"release {priced.request.name!r} could not be written ({error.strerror or type(error).__name__}); its budget "
+            "stays spent because the table was read. Make room and ask again: it will be charged again"
+        ) from None
+    except SfumatoError as error:
+        ledger.fail(reservation.id, type(error).__name__)
+        raise
+    except Exception as error:
+        # What the engine says may quote a value of the private table: only the kind of failure is told.
+        ledger.fail(reservation.id, type(error).__name__)
+        raise SfumatoError(
+            f"release {priced.request.name!r} failed while the table was read ({type(error).__name__}); its budget stays "
+            "spent. Details could quote private values and are not shown: check the table against the schema on its own side"
+        ) from None
+    progress("committing")
+    ledger.commit(reservation.id, remembered)
+    return Done(priced, result, reservation, fingerprint), reservation
