@@ -53,11 +53,17 @@ class Charge:
         return cls(nano_up(epsilon), attributes={k: nano_up(v) for k, v in (attributes or {}).items()})
 
     def within(self, limit: Charge) -> bool:
-        """Whether this charge stays inside another in every part that the other limits."""
+        """Whether this charge stays inside another in every part that the other limits.
+
+        Where it does not say what a group or an attribute loses, that is up to the total.
+
+        >>> Charge.of(0.5).within(Charge.of(1, attributes={"location": 0.1}))
+        False
+        """
         if self.total > limit.total:
             return False
         if limit.people is not None:
             mine = self.people if self.people is not None else np.full(limit.people.size, self.total)
             if mine.shape != limit.people.shape or (mine > limit.people).any():
                 return False
-        return all(self.attributes.get(name, 0) <= value for name, value in limit.attributes.items())
+        return all(self.attributes.get(name, self.total) <= value for name, value in limit.attributes.items())

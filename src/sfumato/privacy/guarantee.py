@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import ROUND_UP, Context, Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy.budgets import PersonBudgets
-from sfumato.privacy.units import as_epsilon
+from sfumato.privacy.units import NANO, as_epsilon
 
 NEIGHBOURS = {
     "absence": "the same data with one person's record absent (or blank)",
@@ -82,14 +82,15 @@ class Guarantee:
         """
         if self.not_private:
             return "NOT PRIVATE: " + "; ".join(self.not_private) + ". Do not publish."
-        factor = float(np.exp(min(float(self.epsilon), 700.0)))
         if self.neighbours == "item":
             secret, them = "whether any one item is in the person's history", "it"
         else:
             secret, them = "whether any one person took part", "them"
+        # Beyond e^5 = 149 the odds can turn round: the sentence must not call that hard to tell.
+        opening = "can hardly tell" if self.nano <= 5 * NANO else "may well be able to tell"
         text = (
-            f"Whoever sees this release can hardly tell {secret}: the odds of any conclusion about {them} change by a "
-            f"factor of at most e^{self.epsilon} = {factor:.3g} (ε = {self.epsilon}), compared with "
+            f"Whoever sees this release {opening} {secret}: the odds of any conclusion about {them} change by a "
+            f"factor of at most e^{self.epsilon} = {_factor(self.epsilon)} (ε = {self.epsilon}), compared with "
             f"{NEIGHBOURS[self.neighbours]}."
         )
         if self.rows_per_person > 1:
@@ -137,6 +138,12 @@ class Guarantee:
 
     def __str__(self) -> str:
         return self.sentence()
+
+
+def _factor(epsilon: Decimal) -> str:
+    """e^ε with three digits, rounded up: "at most" must stay true."""
+    factor = Context(prec=30, Emax=10**9, Emin=-(10**9)).exp(epsilon)
+    return f"{Context(prec=3, rounding=ROUND_UP, Emax=10**9, Emin=-(10**9)).plus(factor):g}"
 
 
 def _people_rows(budgets: PersonBudgets, losses: NDArray[np.int64], most: int) -> list[dict[str, Any]]:

@@ -15,6 +15,8 @@ before its value is computed.
 
 from __future__ import annotations
 
+import operator
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -26,21 +28,23 @@ from sfumato.errors import BudgetError, InputError, PrivacyError
 from sfumato.privacy import noise
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
-from sfumato.privacy.guarantee import Guarantee, Step
-from sfumato.privacy.losses import amplified, ceil_nano, objective_loss, output_loss
+from sfumato.privacy.guarantee import NEIGHBOURS, Guarantee, Step
+from sfumato.privacy.integers import add_held, as_int64
+from sfumato.privacy.losses import objective_loss, output_loss, product_up
+from sfumato.privacy.pricing import Touches, per_attribute, per_unit
+from sfumato.privacy.scopes import Scope
 from sfumato.privacy.source import SECURE, Source
 from sfumato.privacy.units import as_epsilon
 
 Values = NDArray[np.int64] | Sequence[int] | Callable[[], Any]
 Neighbours = Literal["absence", "replacement", "item"]
-Touches = Literal["one", "all"]
 
 ROSTER_IS_PUBLIC = "the roster of who granted which budget is public and does not depend on the data"
-_FAR = np.iinfo(np.int64).max // 4
+_FAR = 1 << 61  # nano-ε: beyond any budget, and the sum of two still fits 64 bits
 
 
 class Meter:
-    """Prices, limits, draws and adds up.
+    """Prices, limits, draws and adds up. Blocks nest as the program does: use one Meter from one thread.
 
     Parameters
     ----------
@@ -80,14 +84,17 @@ class Meter:
     ) -> None:
         if rows_per_person < 1:
             raise InputError(f"rows_per_person must be at least 1, got {rows_per_person}")
+        if neighbours not in NEIGHBOURS:
+            raise InputError(f"neighbours must be one of {', '.join(NEIGHBOURS)}, got {neighbours!r}")
         self.budgets = budgets
         self.attributes = tuple(attributes)
-        self.rows_per_person = int(rows_per_person)
+        self.rows_per_person = operator.index(rows_per_person)
         self.neighbours: Neighbours = neighbours
         self._source = source
         self._groups = budgets.groups if budgets is not None else 1
         self._limits = self._limit_vector(limit)
-        self._scopes: list[_Scope] = [_Scope("sequence", self._groups + len(self.attributes))]
+        self._lock = threading.Lock()
+        self._scopes: list[Scope] = [self._scope("sequence")]
         self._steps: list[Step] = []
         self._assumptions: list[str] = [ROSTER_IS_PUBLIC] if budgets is not None else []
         self._not_private: list[str] = [] if source.private else ["noise from a seed"]
@@ -117,19 +124,22 @@ class Meter:
         touches : "one", "all" or a non-negative integer matrix
             How many coordinates one record moves; a matrix lists the possible records as rows.
         attributes : names per coordinate, optional
-            Attributes to charge: each loses its largest ``weight * rate``.
+            The attribute whose value the coordinate shows. An attribute that is metered loses what the coordinates with
+            its name show; where no names are given, every metered attribute is charged the whole loss.
+
+        Returns
+        -------
+        int64 array
+            Values and results beyond 64 bits are held at the nearest end, which costs no privacy.
         """
         rates = noise.check_rates(rate)
-        per_unit = self._per_unit(rates, touches)
-        cost = self._cost(per_unit, weights, self._attribute_costs(rates, touches, attributes, weights))
-        self._charge(cost, label, "laplace")
-        exact = np.asarray(values() if callable(values) else values)
-        if exact.dtype.kind not in "iu":
-            raise InputError(f"noise goes on integer sums, got {exact.dtype}: put weights and values on a lattice first")
-        exact = exact.astype(np.int64)
+        by_name = None if attributes is None else self._known(per_attribute(rates, touches, attributes))
+        self._charge(self._cost(per_unit(rates, touches), weights, attributes=by_name), label, "laplace")
+        exact = as_int64(values() if callable(values) else values)
+        self._require_samples()
         if rates.ndim and rates.shape != exact.shape:
             raise InputError(f"{rates.size} noise rates for {exact.size} values")
-        return exact + noise.laplace(np.broadcast_to(rates, exact.shape), source=self._source)
+        return add_held(exact, noise.laplace(np.broadcast_to(rates, exact.shape), source=self._source))
 
     def choose(
         self,
@@ -140,11 +150,13 @@ class Meter:
         label: str = "",
     ) -> int:
         """Choose the index of a high score; `spread` bounds, per person group, the largest minus the smallest change
-        that one record makes to any score (common shifts cancel)."""
+        that one record makes to any score (common shifts cancel). It must hold for the scores *as computed*: put them on
+        an integer lattice, or widen the spread by their rounding error."""
         rate = int(noise.check_rates(rate))
-        loss = ceil_nano(np.asarray(spread, dtype=np.float64) * rate)
-        self._charge(self._cost(1, loss), label, "choice")
-        return noise.choose(scores() if callable(scores) else scores, rate=rate, source=self._source)
+        self._charge(self._cost(1, product_up(spread, rate)), label, "choice")
+        exact = scores() if callable(scores) else scores
+        self._require_samples()
+        return noise.choose(exact, rate=rate, source=self._source)
 
     def objective_noise(
         self,
@@ -184,13 +196,15 @@ class Meter:
         >>> meter.guarantee().epsilon
         Decimal('0.1')
         """
-        self._scopes.append(_Scope("parallel", self._groups + len(self.attributes)))
+        self._require_branch()
+        block = self._scope("parallel")
+        self._scopes.append(block)
 
         @contextmanager
         def branch() -> Iterator[None]:
-            if self._scopes[-1].kind != "parallel":
-                raise InputError("branches of one parallel block cannot be nested")
-            self._scopes.append(_Scope("sequence", self._groups + len(self.attributes)))
+            if self._scopes[-1] is not block:
+                raise InputError("open the branches of a parallel block one after the other, directly inside it")
+            self._scopes.append(self._scope("sequence"))
             try:
                 yield
             finally:
@@ -206,16 +220,24 @@ class Meter:
     def sampled(self, thresholds: ArrayLike) -> Iterator[Callable[[ArrayLike], NDArray[np.int64]]]:
         """Calls inside see a random sample: a record of group g is kept with probability ``thresholds[g] / 2**63``.
 
-        Yields the function that samples exact counts per group, so that the sample and its price cannot diverge.
+        Yields the function that samples exact counts per group. A noisy call inside is refused until it was used, so that
+        the sample and its price do not drift apart; every value inside must be made from what it returns.
         """
         if self.neighbours != "absence":
             raise PrivacyError("sampling is priced against absence only; ask for neighbours='absence'")
-        limits = np.broadcast_to(np.asarray(thresholds, dtype=np.uint64), (self._groups,))
-        scope = _Scope("sampled", self._groups + len(self.attributes))
-        scope.probability = np.minimum(limits / 2.0**63 * (1 + 2.0**-50), 1.0)
+        self._require_branch()
+        limits = np.broadcast_to(noise.check_thresholds(thresholds), (self._groups,))
+        scope = self._scope("sampled", np.minimum(limits / 2.0**63 * (1 + 2.0**-50), 1.0))
         self._scopes.append(scope)
+
+        def sample(counts: ArrayLike) -> NDArray[np.int64]:
+            if scope not in self._scopes:
+                raise InputError("the sampled block is closed: draw its sample inside")
+            scope.drawn = True
+            return noise.binomial(counts, limits, source=self._source)
+
         try:
-            yield lambda counts: noise.binomial(counts, limits, source=self._source)
+            yield sample
         finally:
             self._close()
 
@@ -284,60 +306,35 @@ class Meter:
             vector[self._groups + j] = limit.attributes.get(name, _FAR)
         return vector
 
-    def _per_unit(self, rates: NDArray[np.int64], touches: Touches | NDArray[np.int64]) -> int:
-        """Loss of a record of weight one, in nano-ε."""
-        if isinstance(touches, str):
-            if touches == "one":
-                return int(rates.max(initial=0))
-            if rates.ndim == 0:
-                raise InputError("touches='all' needs one rate per coordinate")
-            return sum(rates.reshape(-1).tolist())
-        matrix = np.asarray(touches)
-        if matrix.dtype.kind not in "iu" or matrix.ndim != 2 or (matrix.size and matrix.min() < 0):
-            raise InputError("touches must be 'one', 'all' or a non-negative integer matrix")
-        if rates.ndim != 1 or matrix.shape[1] != rates.size:
-            raise InputError(f"the matrix has {matrix.shape[-1]} columns for {rates.size} rates")
-        # Python integers cannot overflow; the float64 product only finds the candidates for the exact maximum.
-        rough = matrix.astype(np.float64) @ rates.astype(np.float64)
-        top = np.flatnonzero(rough >= rough.max(initial=0.0) * (1 - 1e-9))
-        rate_list = rates.tolist()
-        best = 0
-        for row in np.unique(matrix[top], axis=0):
-            best = max(best, sum(a * r for a, r in zip(row.tolist(), rate_list, strict=True)))
-        return best
+    def _scope(
+        self, kind: Literal["sequence", "parallel", "sampled"], probability: NDArray[np.float64] | None = None
+    ) -> Scope:
+        return Scope(kind, groups=self._groups, size=self._groups + len(self.attributes), probability=probability)
 
-    def _attribute_costs(
-        self,
-        rates: NDArray[np.int64],
-        touches: Touches | NDArray[np.int64],
-        names: Sequence[str] | None,
-        weights: ArrayLike,
-    ) -> Mapping[str, int]:
-        if names is None:
-            return {}
-        if rates.ndim != 1 or len(names) != rates.size:
-            raise InputError(f"{len(names)} attribute names for {rates.size} rates")
-        unknown = [n for n in names if n not in self.attributes]
-        if unknown:
-            raise InputError(f"attribute {unknown[0]!r} is not metered; known: {', '.join(self.attributes) or 'none'}")
-        reach = np.ones(rates.size, np.int64) if isinstance(touches, str) else np.asarray(touches).max(axis=0)
-        heaviest = int(np.asarray(weights).max())
-        costs: dict[str, int] = {}
-        for name, a, r in zip(names, reach.tolist(), rates.tolist(), strict=True):
-            loss = a * r * heaviest
-            so_far = costs.get(name, 0)
-            costs[name] = max(so_far, loss) if isinstance(touches, str) and touches == "one" else so_far + loss
-        return costs
+    def _known(self, losses: Mapping[str, int]) -> Mapping[str, int]:
+        for name in losses:
+            if name not in self.attributes:
+                raise InputError(f"attribute {name!r} is not metered; known: {', '.join(self.attributes) or 'none'}")
+        return losses
+
+    def _require_branch(self) -> None:
+        # What stands in the block but in no branch may concern everybody: the maximum over branches would forget it.
+        if self._scopes[-1].kind == "parallel":
+            raise PrivacyError("inside a parallel block every noisy call belongs into a branch: with branch(): ...")
+
+    def _require_samples(self) -> None:
+        if not all(scope.drawn for scope in self._scopes):
+            raise PrivacyError("a call inside meter.sampled must use what its sample function returns; it was never called")
 
     def _cost(
         self,
-        per_unit: int,
+        unit: int,
         weights: ArrayLike,
-        attributes: Mapping[str, int] | None = None,
         *,
+        attributes: Mapping[str, int] | None = None,
         doubled: bool = True,
     ) -> NDArray[np.int64]:
-        """Cost vector: person groups first, then attributes."""
+        """Cost vector: person groups first, then attributes; `unit` is the loss of a record of weight one."""
         groups = np.asarray(weights)
         if groups.dtype.kind not in "iu":
             raise InputError(f"weights are integers (a budget in nano-ε is one), got {groups.dtype}")
@@ -346,21 +343,26 @@ class Meter:
         if groups.size and int(groups.min()) < 0:
             raise InputError("weights must not be negative")
         factor = self.rows_per_person * (2 if doubled and self.neighbours == "replacement" else 1)
-        if int(groups.max(initial=0)) * per_unit * factor > _FAR:
+        heaviest = int(groups.max(initial=0))
+        if heaviest * unit * factor > _FAR:
             raise BudgetError("this call would cost more than any budget; check the unit of its weights or rates")
         cost = np.zeros(self._groups + len(self.attributes), dtype=np.int64)
-        cost[: self._groups] = groups.astype(np.int64) * per_unit * factor
-        for name, loss in (attributes or {}).items():
-            cost[self._groups + self.attributes.index(name)] = loss * factor
+        if heaviest:
+            cost[: self._groups] = groups.astype(np.int64) * (unit * factor)
+        for j, name in enumerate(self.attributes):
+            part = unit if attributes is None else attributes.get(name, 0)  # never more than the unit
+            cost[self._groups + j] = heaviest * part * factor
         return cost
 
     def _charge(self, cost: NDArray[np.int64], label: str, mechanism: str) -> None:
-        after = self._through_scopes(cost)
-        over = np.flatnonzero(after > self._limits)
-        if over.size:
-            raise BudgetError(self._refusal(int(over[np.argmax((after - self._limits)[over])]), cost, after))
-        self._scopes[-1].spent += cost
-        self._steps.append(Step(label, mechanism, int(cost[: self._groups].max())))
+        self._require_branch()
+        with self._lock:  # two threads must not both take what is left
+            after = self._through_scopes(cost)
+            over = np.flatnonzero(after > self._limits)
+            if over.size:
+                raise BudgetError(self._refusal(int(over[np.argmax((after - self._limits)[over])]), cost, after))
+            self._scopes[-1].spent += cost
+            self._steps.append(Step(label, mechanism, int(cost[: self._groups].max())))
 
     def _refusal(self, party: int, cost: NDArray[np.int64], after: NDArray[np.int64]) -> str:
         asked, limit = int(cost[party]), int(self._limits[party])
@@ -380,29 +382,9 @@ class Meter:
         """The total as it would stand if `extra` were added now and every open block closed."""
         total = extra
         for scope in reversed(self._scopes):
-            total = scope.close(total, self._groups)
+            total = scope.seen_from_outside(scope.join(total))
         return total
 
     def _close(self) -> None:
         scope = self._scopes.pop()
-        inner = scope.close(np.zeros_like(scope.spent), self._groups)
-        parent = self._scopes[-1]
-        parent.spent = np.maximum(parent.spent, inner) if parent.kind == "parallel" else parent.spent + inner
-
-
-class _Scope:
-    """A block of calls and the rule by which its losses join those outside."""
-
-    def __init__(self, kind: Literal["sequence", "parallel", "sampled"], size: int) -> None:
-        self.kind = kind
-        self.spent = np.zeros(size, dtype=np.int64)
-        self.probability: NDArray[np.float64] | None = None
-
-    def close(self, inner: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
-        if self.kind == "parallel":
-            return np.maximum(self.spent, inner)
-        total = self.spent + inner
-        if self.probability is not None:
-            total = total.copy()
-            total[:groups] = amplified(total[:groups], self.probability)
-        return total
+        self._scopes[-1].spent = self._scopes[-1].join(scope.seen_from_outside(scope.spent))

@@ -253,7 +253,7 @@ def check_thresholds(thresholds: ArrayLike) -> NDArray[np.uint64]:
     whole = array.dtype.kind in "iu" or all(isinstance(t, int | np.integer) for t in array.flat)
     if not whole or (array.size and (int(array.min()) < 0 or int(array.max()) > 1 << 63)):
         raise InputError("a probability p is given as the integer threshold int(p * 2**63), between 0 and 2**63")
-    return array.astype(np.uint64)
+    return np.asarray(array).astype(np.uint64)
 
 
 def binomial(counts: ArrayLike, thresholds: ArrayLike, *, source: Source = SECURE) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ Every budget, charge and noise rate is a whole number of 1e-9 ε, so sums and co
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -18,13 +18,21 @@ from sfumato.errors import InputError
 NANO = 10**9
 MAX_EPSILON = 1_000_000  # a guard against unit mistakes, and against overflow of 64-bit sums
 
+_WIDE = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])  # ours: the caller's may round
+
 Epsilon: TypeAlias = int | float | str | Decimal | Fraction
 
 
 def _fraction(epsilon: Epsilon, what: str) -> Fraction:
     try:
-        # A float is read as the decimal a person wrote (0.1 is one tenth), not as its binary neighbour.
-        value = Fraction(epsilon) if isinstance(epsilon, Fraction | int) else Fraction(Decimal(str(epsilon)))
+        if isinstance(epsilon, Fraction | int):
+            value = Fraction(epsilon)
+        else:
+            # A float is read as the decimal a person wrote (0.1 is one tenth), not as its binary neighbour.
+            written = Decimal(str(epsilon))
+            # 1e-999999 is more than nothing but need not be written out; the other end is refused below.
+            held = min(max(written.adjusted(), -100), 100) if written else 0
+            value = Fraction(written.scaleb(held - written.adjusted(), _WIDE)) if written else Fraction(0)
     except (InvalidOperation, ValueError, OverflowError, TypeError):
         raise InputError(f"{what} must be a finite number, got {epsilon!r}") from None
     if value < 0:
@@ -67,7 +75,7 @@ def positive_nano(epsilon: Epsilon, what: str = "epsilon") -> int:
 
 
 def nano_down_array(epsilons: ArrayLike, what: str = "budgets") -> NDArray[np.int64]:
-    """Many budgets at once, rounded down; a value within 1e-6 nano of a whole number counts as that number.
+    """Many budgets at once, rounded down. As in `nano_down`, a float stands for the shortest decimal that is written so.
 
     >>> nano_down_array([0.1, 0.3]).tolist()
     [100000000, 300000000]
@@ -79,10 +87,10 @@ def nano_down_array(epsilons: ArrayLike, what: str = "budgets") -> NDArray[np.in
         raise InputError(f"{what} must not be negative; {int((values < 0).sum())} are")
     if (values > MAX_EPSILON).any():
         raise InputError(f"{what} above {MAX_EPSILON} mean no privacy at all: check the unit")
-    scaled = values * NANO
-    nearest = np.rint(scaled)
-    # 0.3 * 1e9 is 299999999.99999994 in binary; what the person wrote is 0.3.
-    return np.where(np.abs(scaled - nearest) < 1e-6, nearest, np.floor(scaled)).astype(np.int64)
+    nearest = np.rint(values * NANO)
+    # Division rounds correctly: nearest / 1e9 is the float that a person who writes that decimal gets. So 0.3 is 300000000
+    # although 0.3 * 1e9 is 299999999.99999994, and the float just below 0.3 is 299999999.
+    return (nearest - (nearest / NANO > values)).astype(np.int64)
 
 
 def as_epsilon(nano: int) -> Decimal:
@@ -91,5 +99,5 @@ def as_epsilon(nano: int) -> Decimal:
     >>> as_epsilon(150_000_000)
     Decimal('0.15')
     """
-    value = (Decimal(int(nano)) / NANO).normalize()
-    return value.quantize(Decimal(1)) if value == value.to_integral_value() else value
+    whole, rest = divmod(abs(int(nano)), NANO)
+    return Decimal("-" * (nano < 0) + f"{whole}.{rest:09d}".rstrip("0").rstrip("."))

@@ -1,0 +1,33 @@
+"""64-bit integers that stop at the ends of their range: wrapping around would tear neighbouring values apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InputError
+
+_INT64 = np.iinfo(np.int64)
+
+
+def as_int64(values: Any) -> NDArray[np.int64]:
+    """Integer values as int64; larger unsigned ones are held at the largest, which moves no two values further apart."""
+    exact = np.asarray(values)
+    if exact.dtype.kind not in "iu":
+        raise InputError(f"noise goes on integer sums, got {exact.dtype}: put weights and values on a lattice first")
+    if exact.dtype == np.uint64:
+        exact = np.minimum(exact, np.uint64(_INT64.max))
+    return exact.astype(np.int64, copy=False)
+
+
+def add_held(exact: NDArray[np.int64], noise: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``exact + noise``, held at the ends of the range: a function of the noisy sum, so it costs no privacy.
+
+    >>> add_held(np.array([5, 2**63 - 1]), np.array([-7, 3])).tolist()
+    [-2, 9223372036854775807]
+    """
+    total = exact + noise
+    wrapped = ((exact ^ total) & (noise ^ total)) < 0
+    return np.where(wrapped, np.where(noise > 0, _INT64.max, _INT64.min), total)
