@@ -1,1 +1,43 @@
-""""""
+"""Budgets that differ per person: everybody sets their own ε.
+
+from sfumato.people import preview_count, choose_option, count
+"""
+
+from sfumato.people.bias import Heterogeneity, bias_of_correlation
+from sfumato.people.estimate import Estimate
+from sfumato.people.mechanisms import (
+    MECHANISMS,
+    Option,
+    answer,
+    choose_option,
+    count,
+    plan_option,
+    preview,
+    preview_count,
+    preview_sum,
+)
+from sfumato.people.partition import Partition, privacy_aware, round_down, utility_based
+from sfumato.people.question import Question
+from sfumato.people.reading import ArrayReader, Reader
+
+__all__ = [
+    "MECHANISMS",
+    "ArrayReader",
+    "Estimate",
+    "Heterogeneity",
+    "Option",
+    "Partition",
+    "Question",
+    "Reader",
+    "answer",
+    "bias_of_correlation",
+    "choose_option",
+    "count",
+    "plan_option",
+    "preview",
+    "preview_count",
+    "preview_sum",
+    "privacy_aware",
+    "round_down",
+    "utility_based",
+]

@@ -1,0 +1,135 @@
+"""What every personalized release owes its reader: how wrong it is if budgets and values go together.
+
+Everything gained over Minimum rests on budgets being independent of the values. If they are not, the expected answer is
+off by ``corr(x, a) σ_x CV(a)`` (as a share of the people), a the weight with which a person enters; whatever the data, by
+at most ``span/2 Σ |a_u - 1/n|``: a public number, always shown.
+
+Where a release has several parts, each part's noisy mean is already public, so whether the parts agree can be tested for
+free (no budget), and the plain sum of the part totals is unbiased whatever the budgets: both are shown next to the estimate.
+The test compares each part with the others under the exact law of the difference (Laplace noises plus sampling) and takes
+the smallest p-value times the number of parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.people.error_law import LaplacePlusNormal
+from sfumato.people.question import Question
+from sfumato.privacy import NANO
+
+if TYPE_CHECKING:
+    from sfumato.people.linear import LinearPlan
+
+MOST_PARTS = 25
+ALARM = 0.05
+
+
+@dataclass(frozen=True)
+class Heterogeneity:
+    """Whether the parts agree, and the answer that does not need them to.
+
+    Attributes
+    ----------
+    p_value : float
+        Small: the parts' means differ more than noise and chance explain, so the estimate is probably biased.
+    unbiased : float
+        Sum of the part totals: unbiased whatever the budgets.
+    unbiased_rmse : float
+    part_means : tuple of float
+        Noisy mean per part, from the smallest budgets to the largest.
+    """
+
+    p_value: float
+    unbiased: float
+    unbiased_rmse: float
+    part_means: tuple[float, ...]
+    part_people: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "heterogeneity_p_value": self.p_value,
+            "unbiased_value": self.unbiased,
+            "unbiased_rmse": self.unbiased_rmse,
+            "part_means": list(self.part_means),
+            "part_people": list(self.part_people),
+        }
+
+
+def heterogeneity(plan: LinearPlan, part_means: NDArray[np.float64]) -> Heterogeneity | None:
+    """The free test for a plan of one round with 2 to 25 parts; None for any other plan."""
+    if len(plan.rounds) != 1 or not 2 <= plan.rounds[0].size <= MOST_PARTS:
+        return None
+    q, only = plan.question, plan.rounds[0]
+    used = only.parts >= 0
+    counts = np.bincount(only.parts[used], weights=q.budgets.counts[used], minlength=only.size)
+    if int(counts.sum()) != q.people or (counts == 0).any():
+        return None
+    mass = np.bincount(only.parts[used], weights=(only.weights * q.budgets.counts)[used], minlength=only.size)
+    scale = NANO / mass  # of the noise in each part's mean
+    overall = float(np.dot(counts, part_means) / counts.sum())
+    variance = _variance_at(q, overall)
+    p_value = 1.0
+    for j in range(only.size):
+        others = np.arange(only.size) != j
+        precision = 1 / (variance / counts[others] + 2 * scale[others] ** 2)
+        share = precision / precision.sum()
+        rest = float(np.dot(share, part_means[others]))
+        sampling = variance / counts[j] + float(np.dot(share**2, variance / counts[others]))
+        law = LaplacePlusNormal((float(scale[j]), *(share * scale[others]).tolist()), float(np.sqrt(sampling)))
+        p_value = min(p_value, only.size * (1 - law.coverage(abs(float(part_means[j]) - rest))))
+    return Heterogeneity(
+        p_value=float(min(1.0, max(0.0, p_value))),
+        unbiased=float(np.dot(counts, part_means)) * q.unit,
+        unbiased_rmse=float(np.sqrt(2 * np.square(counts * scale).sum())) * q.unit,
+        part_means=tuple((part_means * q.unit).tolist()),
+        part_people=tuple(counts.astype(int).tolist()),
+    )
+
+
+def bias_warnings(
+    bound: float, rmse: float, question: Question, *, worst_case: bool = False, found: Heterogeneity | None = None
+) -> tuple[str, ...]:
+    """Sentences for the reader; empty if the answer is unbiased whatever the data."""
+    out = []
+    if bound > 0 and worst_case:
+        out.append(
+            f"people enter with weights that follow their budgets: the bias is at most {bound:,.4g} for any data, "
+            "and the interval includes it"
+        )
+    elif bound > 0:
+        out.append(
+            "people with larger budgets weigh more: the error holds if budgets are independent of the values; "
+            f"if they are not, the answer can be off by up to {bound:,.4g} (expected error otherwise {rmse:,.4g})"
+        )
+    if found is not None and found.p_value < ALARM:
+        out.append(
+            f"budgets and values seem to go together (p = {found.p_value:.2g}): the parts disagree more than noise "
+            f"explains; the unbiased answer is {found.unbiased:,.6g} ± {found.unbiased_rmse:,.4g}"
+        )
+    return tuple(out)
+
+
+def bias_of_correlation(
+    correlation: float, *, sd: float, influence: NDArray[np.float64], counts: NDArray[np.int64]
+) -> float:
+    """Bias of the mean when values correlate with the weights: ``corr σ CV(a)``.
+
+    >>> a = np.array([0.5, 1.5]) / 100
+    >>> round(bias_of_correlation(0.1, sd=0.5, influence=a, counts=np.array([50, 50])), 4)
+    0.025
+    """
+    n = counts.sum()
+    mean = np.dot(counts, influence) / n
+    cv = np.sqrt(max(0.0, np.dot(counts, influence**2) / n - mean**2)) / mean
+    return float(correlation * sd * cv)
+
+
+def _variance_at(question: Question, mean: float) -> float:
+    low, high = question.low * question.rows_per_person, question.high * question.rows_per_person
+    inside = min(max(mean, float(low)), float(high))
+    return max((high - inside) * (inside - low), question.span**2 / (question.people + 1))

@@ -1,0 +1,122 @@
+"""The answer to a personalized count, sum or mean: value, interval, warnings and guarantee in one object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import InputError
+from sfumato.people.error_law import ErrorLaw
+from sfumato.privacy import Guarantee
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """One number about the people of a roster.
+
+    Attributes
+    ----------
+    value : float
+        The estimate; not clipped, so that it stays unbiased where the mechanism is.
+    people : int
+        Size of the public roster.
+    law : ErrorLaw
+        Law of the error if budgets are independent of the values.
+    bias_bound : float
+        How far the expected answer may lie from the truth for the worst possible data: a public number.
+    bias_in_interval : bool
+        Whether the mechanism is built for the worst case, so that its interval always includes the bias.
+    kind : "count", "sum" or "mean"
+    """
+
+    value: float
+    people: int
+    law: ErrorLaw
+    guarantee: Guarantee
+    mechanism: str
+    expected_rmse: float | None
+    kind: str = "count"
+    bias_bound: float = 0.0
+    bias_in_interval: bool = False
+    bounds: tuple[float, float] | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def frequency(self) -> float:
+        """A count as a share of the people."""
+        if self.kind != "count":
+            raise InputError(f"a {self.kind} is not a frequency; use .value")
+        return self.value / self.people
+
+    def interval(self, confidence: float = 0.95, *, worst_case: bool = False) -> tuple[float, float]:
+        """An interval for the true answer, cut to the public bounds.
+
+        By default it holds if budgets are independent of the values (the assumption of every personalized release that
+        gains accuracy). `worst_case=True` adds the largest possible bias and holds for any data.
+        """
+        half = self.law.halfwidth(confidence)
+        if worst_case or self.bias_in_interval:
+            half += self.bias_bound
+        low, high = self.value - half, self.value + half
+        if self.bounds is not None:
+            low = min(max(low, self.bounds[0]), self.bounds[1])
+            high = max(min(high, self.bounds[1]), self.bounds[0])
+        return low, high
+
+    def to_dict(self, *, confidence: float = 0.95) -> dict[str, Any]:
+        """For the artefact."""
+        low, high = self.interval(confidence)
+        worst = self.interval(confidence, worst_case=True)
+        out: dict[str, Any] = {
+            "kind": self.kind,
+            "value": self.value,
+            "interval": [low, high],
+            "interval_worst_case": list(worst),
+            "confidence": confidence,
+            "people": self.people,
+            "mechanism": self.mechanism,
+            "expected_rmse": self.expected_rmse,
+            "bias_bound": self.bias_bound,
+            "parameters": dict(self.parameters),
+            "warnings": list(self.warnings),
+            "details": dict(self.details),
+            "guarantee": self.guarantee.to_dict(),
+        }
+        if self.kind == "count":
+            out["frequency"] = self.frequency
+        return out
+
+    def to_frame(self, *, confidence: float = 0.95) -> pd.DataFrame:
+        """One row: what a table of several answers is made of."""
+        import pandas as pd
+
+        low, high = self.interval(confidence)
+        row = {
+            "kind": self.kind,
+            "value": self.value,
+            "low": low,
+            "high": high,
+            "expected_rmse": self.expected_rmse,
+            "bias_bound": self.bias_bound,
+            "mechanism": self.mechanism,
+            "epsilon": float(self.guarantee.epsilon),
+        }
+        return pd.DataFrame([row])
+
+    def plot(self, ax: Axes | None = None, *, confidence: float = 0.95) -> Axes:
+        """The estimate with its interval and, lighter, what the worst possible bias would make of it."""
+        from sfumato.people.plots import plot_estimate
+
+        return plot_estimate(self, ax, confidence=confidence)
+
+    def __repr__(self) -> str:
+        low, high = self.interval()
+        text = f"Estimate({self.kind} {self.value:,.6g}, 95% {low:,.6g} to {high:,.6g}, {self.mechanism}"
+        return text + (", NOT PRIVATE)" if not self.guarantee.private else ")")

@@ -1,0 +1,221 @@
+"""Linear releases: people enter integer sums with public weights, the sums get one unit of noise each.
+
+Minimum, Threshold, Stretching, Affine, Robust affine, partitions and T rounds are all of this form and differ in the
+weights only. Noisy number j covers the person groups of one part with weight ``w_j`` per unit of contribution:
+
+    S_j = Σ_{u in part j} w_u x_u + Lap(1e9 units),    answer = n (c + Σ_j k_j (S_j - c W_j)),   W_j = Σ_{u in j} w_u
+
+Guarantee. Person u moves each S_j of a round by at most ``w_u reach`` units, and only one of them per round (parts are
+disjoint), so u loses exactly ``Σ_rounds w_u reach`` nano-ε, which the plan keeps at most ε_u: weights are the budget
+divided by the reach, rounded down. Boundaries, weights and the k_j come from the public roster alone; the rest is
+post-processing.
+
+Error. With ``a_u = Σ_j k_j w_u`` and values independent of budgets, the mean square error of the answer is n² times
+``σ² (Σ a_u² - (Σ a_u)²/n) + (Σ a_u - 1)² (μ - c)² + 2e18 Σ k_j²``. For any data whatsoever the bias is at most
+``n span/2 Σ |a_u - 1/n|``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import BudgetError, InputError
+from sfumato.people.error_law import LaplacePlusNormal
+from sfumato.people.estimate import Estimate
+from sfumato.people.question import Question
+from sfumato.people.reading import Integers, Reader
+from sfumato.privacy import NANO, Charge, Meter, as_epsilon
+from sfumato.privacy.noise import laplace_variance
+
+UNIT_VARIANCE = float(laplace_variance(1))  # of noise of rate 1: 2e18 squared units
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One vector of noisy sums: a part number (-1: not used) and a weight per person group."""
+
+    weights: Integers
+    parts: Integers
+
+    @property
+    def size(self) -> int:
+        return int(self.parts.max(initial=-1)) + 1
+
+
+def one_sum(weights: Integers) -> Round:
+    """Everybody in a single weighted sum."""
+    return Round(weights, np.where(weights > 0, 0, -1))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPlan:
+    """A linear release, fixed from public facts before anything is read."""
+
+    mechanism: str
+    question: Question
+    rounds: tuple[Round, ...]
+    coefficients: NDArray[np.float64]
+    centre: float = 0.0
+    worst_case: bool = False
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.coefficients.size != sum(r.size for r in self.rounds) or not self.coefficients.size:
+            raise InputError("a linear plan needs one coefficient per noisy sum, and at least one sum")
+        for part in self.rounds:
+            _check_fits(self.question, part)
+
+    @property
+    def charge(self) -> Charge:
+        """What each person group loses: weight times reach, added over the rounds."""
+        people = np.sum([r.weights for r in self.rounds], axis=0) * self.question.reach
+        return Charge(int(people.max()), people)
+
+    @property
+    def influence(self) -> NDArray[np.float64]:
+        """``a_u`` per person group: the share of the answer that one person's value makes up."""
+        total = np.zeros(self.question.budgets.groups)
+        start = 0
+        for part in self.rounds:
+            used = part.parts >= 0
+            total[used] += self.coefficients[start + part.parts[used]] * part.weights[used]
+            start += part.size
+        return total
+
+    @property
+    def noise_scales(self) -> NDArray[np.float64]:
+        """Scale of each Laplace noise in the answer."""
+        return np.asarray(np.abs(self.coefficients) * NANO * self.question.people * self.question.unit)
+
+    def spread(self, variance: float) -> float:
+        """Standard deviation that unequal weights cause, if values are independent of budgets."""
+        q, a = self.question, self.influence
+        n = q.people
+        imbalance = float(np.dot(q.budgets.counts, a**2)) - float(np.dot(q.budgets.counts, a)) ** 2 / n
+        return n * q.unit * float(np.sqrt(variance * max(0.0, imbalance)))
+
+    @property
+    def bias_bound(self) -> float:
+        """Largest distance of the expected answer from the truth, over all possible data."""
+        q = self.question
+        gap = float(np.dot(q.budgets.counts, np.abs(self.influence - 1 / q.people)))
+        bound = q.people * q.unit * q.span / 2 * gap
+        return 0.0 if gap < 1e-9 else bound
+
+    @property
+    def expected_rmse(self) -> float:
+        """From public facts: σ² and μ are guessed from the selectivity, or the worst possible."""
+        q = self.question
+        noise = 2 * float(np.square(self.noise_scales).sum())
+        if self.worst_case and q.selectivity is None:
+            return float(np.sqrt(self.bias_bound**2 + noise))
+        missing = float(np.dot(q.budgets.counts, self.influence)) - 1
+        if q.selectivity is None:
+            gap = max(abs(q.low * q.rows_per_person - self.centre), abs(q.high * q.rows_per_person - self.centre))
+        else:
+            gap = abs(q.low * q.rows_per_person + q.selectivity * q.span - self.centre)
+        shrink = q.people * q.unit * missing * gap if abs(missing) > 1e-9 else 0.0
+        return float(np.sqrt(self.spread(q.variance) ** 2 + shrink**2 + noise))
+
+    def run(self, reader: Reader, meter: Meter) -> Estimate:
+        """Read the sums, add noise through the Meter, combine."""
+        q = self.question
+        noisy: list[NDArray[np.int64]] = []
+        for number, part in enumerate(self.rounds):
+            label = self.mechanism if len(self.rounds) == 1 else f"{self.mechanism}, round {number + 1}"
+            noisy.append(
+                meter.laplace(
+                    lambda part=part: _sums(reader, part),  # type: ignore[misc]
+                    rate=1,
+                    weights=part.weights * q.record_reach,
+                    touches="one",
+                    label=label,
+                )
+            )
+        sums = np.concatenate(noisy).astype(np.float64)
+        totals = np.concatenate([_part_weights(q, part) for part in self.rounds])
+        mean = self.centre + float(np.dot(self.coefficients, sums - self.centre * totals))
+        return self._estimate(mean, sums / np.maximum(totals, 1), meter)
+
+    def _estimate(self, mean: float, part_means: NDArray[np.float64], meter: Meter) -> Estimate:
+        from sfumato.people.bias import bias_warnings, heterogeneity
+
+        q = self.question
+        n = q.people
+        noise = LaplacePlusNormal(tuple(self.noise_scales.tolist()))
+        spread = self.spread(_plausible_variance(q, mean, noise.halfwidth(0.95) / (n * q.unit)))
+        low, high = q.low * q.rows_per_person, q.high * q.rows_per_person
+        found = heterogeneity(self, part_means)
+        return Estimate(
+            value=n * mean * q.unit,
+            people=n,
+            law=LaplacePlusNormal(noise.scales, 0.0 if self.worst_case else spread),
+            guarantee=meter.guarantee(),
+            mechanism=self.mechanism,
+            expected_rmse=self.expected_rmse,
+            kind=q.kind,
+            bias_bound=self.bias_bound,
+            bias_in_interval=self.worst_case,
+            bounds=(n * low * q.unit, n * high * q.unit),
+            parameters=dict(self.parameters),
+            warnings=bias_warnings(self.bias_bound, self.expected_rmse, q, worst_case=self.worst_case, found=found),
+            details={} if found is None else found.to_dict(),
+        )
+
+
+def capped_weights(question: Question, cap: int) -> Integers:
+    """Weight per person group: the budget, at most `cap` (nano-ε), divided by the reach and rounded down."""
+    return np.minimum(question.budgets.levels, cap) // question.reach
+
+
+def weighted_mean(mechanism: str, question: Question, weights: Integers, **parameters: Any) -> LinearPlan:
+    """One weighted sum divided by its public total weight."""
+    mass = float(np.dot(weights.astype(np.float64), question.budgets.counts))
+    if mass == 0:
+        raise BudgetError("no budget of this roster buys one unit of the measure; use a coarser lattice for it")
+    return LinearPlan(mechanism, question, (one_sum(weights),), np.array([1 / mass]), parameters=parameters)
+
+
+def describe_cap(cap: int) -> str:
+    return str(as_epsilon(cap))
+
+
+def _check_fits(question: Question, part: Round) -> None:
+    rough = float(np.dot(part.weights.astype(np.float64), question.budgets.counts)) * question.reach
+    if rough >= 2.0**61:  # a factor of two below what 64 bits hold, so the rounding of `rough` does not matter
+        raise InputError(
+            "the weighted sum of this roster does not fit in 64 bits; lower the largest budgets "
+            "(nothing is gained above ε 10 or so) or use a coarser lattice for the measure"
+        )
+
+
+def _sums(reader: Reader, part: Round) -> Integers:
+    if part.size == 1 and bool((part.parts[part.weights > 0] == 0).all()):
+        return np.array([reader.weighted_sum(part.weights)], dtype=np.int64)
+    sums = reader.group_sums()
+    out = np.zeros(part.size, dtype=np.int64)
+    used = part.parts >= 0
+    np.add.at(out, part.parts[used], sums[used] * part.weights[used])
+    return out
+
+
+def _part_weights(question: Question, part: Round) -> NDArray[np.float64]:
+    used = part.parts >= 0
+    mass = (part.weights * question.budgets.counts.astype(np.float64))[used]
+    return np.bincount(part.parts[used], weights=mass, minlength=part.size).astype(np.float64)
+
+
+def _plausible_variance(question: Question, mean: float, slack: float) -> float:
+    """The largest variance of the people's totals whose mean may lie within `slack` of the noisy mean.
+
+    Totals between two bounds with mean m have variance at most (high - m)(m - low); it is largest near the middle.
+    """
+    low, high = question.low * question.rows_per_person, question.high * question.rows_per_person
+    nearest = min(max(question.middle, mean - slack), mean + slack)
+    nearest = min(max(nearest, float(low)), float(high))
+    return max((high - nearest) * (nearest - low), question.span**2 / (question.people + 1))

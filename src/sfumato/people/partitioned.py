@@ -1,0 +1,174 @@
+"""Partition the roster, answer each part at its smallest budget, combine by precision; rounds for what is left over.
+
+One round is one vector of sums, each person in one of them (see `linear`). The paper leaves the combination open: the mean
+of part i has variance ``σ²/n_i + 2 (reach/(n_i ε_i))²``, and inverse variance is optimal. With T rounds the parts of
+different rounds share people, so the variances become a covariance matrix and generalised least squares combines them;
+negative weights are removed one after the other.
+
+Guarantee. In every round person u enters one sum with weight at most what is left of ε_u, and that is subtracted before
+the next round: ``Σ_t w_{t,u} reach <= ε_u``. Who has nothing left is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import BudgetError, InputError
+from sfumato.people.linear import LinearPlan, Round
+from sfumato.people.partition import (
+    MOST_LEVELS,
+    Partition,
+    Utility,
+    count_precision,
+    dominated,
+    privacy_aware,
+    privacy_aware_all,
+    round_down,
+    utility_based,
+)
+from sfumato.people.question import Question
+from sfumato.privacy import NANO, PersonBudgets
+
+Cut = Callable[[PersonBudgets], Partition]
+MOST_PARTS = 20
+EXHAUSTED = 1000  # nano-ε: whoever has less left than a millionth is dropped
+
+
+def utility_plan(
+    question: Question,
+    *,
+    parts: int | None = None,
+    minimum_size: int = 1,
+    rounds: int = 1,
+    utility: Utility | None = None,
+    drop_dominated: bool = False,
+) -> LinearPlan:
+    """Parts that maximise the total precision; their number comes out by itself unless given."""
+    useful = utility or count_precision(variance=question.variance / question.span**2, reach=question.reach / question.span)
+
+    def cut(left: PersonBudgets) -> Partition:
+        return utility_based(left, useful, parts=parts, minimum_size=minimum_size)
+
+    return _plan("partition", question, cut, rounds, digits=3, drop=drop_dominated)
+
+
+def privacy_aware_plan(
+    question: Question,
+    *,
+    parts: int | None = None,
+    minimum_size: int = 1,
+    rounds: int = 1,
+    drop_dominated: bool = False,
+) -> LinearPlan:
+    """Parts that waste the least budget; without `parts`, the number of parts with the largest total precision."""
+    precision = count_precision(variance=question.variance / question.span**2, reach=question.reach / question.span)
+
+    def cut(left: PersonBudgets) -> Partition:
+        if parts is not None:
+            return privacy_aware(left, parts=min(parts, left.groups), minimum_size=minimum_size)
+        every = privacy_aware_all(left, parts=min(MOST_PARTS, left.groups), minimum_size=minimum_size)
+        return max(every, key=lambda p: float(precision(p.sizes.astype(np.float64), p.epsilons).sum()))
+
+    return _plan("privacy-aware", question, cut, rounds, digits=4, drop=drop_dominated)
+
+
+def _plan(name: str, question: Question, cut: Cut, rounds: int, *, digits: int, drop: bool) -> LinearPlan:
+    if rounds < 1:
+        raise InputError(f"rounds must be at least 1, got {rounds}")
+    made: list[Round] = []
+    left = question.budgets.levels.copy()
+    for number in range(rounds):
+        one = _one_round(question, left, cut, digits if number == 0 else digits + 1, drop)
+        if one is None:
+            break
+        made.append(one)
+        left = left - one.weights * question.reach
+    if not made:
+        raise BudgetError("no budget of this roster buys one unit of the measure; use a coarser lattice for it")
+    coefficients = combine(question, made)
+    return LinearPlan(
+        name,
+        question,
+        tuple(made),
+        coefficients,
+        parameters={"parts": [r.size for r in made], "rounds": len(made), **_describe(question, made)},
+    )
+
+
+def _one_round(question: Question, left: NDArray[np.int64], cut: Cut, digits: int, drop: bool) -> Round | None:
+    floor = max(EXHAUSTED, question.reach) if (left < question.budgets.levels).any() else question.reach
+    active = np.flatnonzero((left >= floor) & (question.budgets.counts > 0))
+    if active.size == 0:
+        return None
+    levels, place = np.unique(left[active], return_inverse=True)
+    counts = np.bincount(place, weights=question.budgets.counts[active], minlength=levels.size).astype(np.int64)
+    roster, coarse = _few_levels(PersonBudgets(levels, counts), digits)
+    partition = cut(roster)
+    keep = ~dominated(partition.sizes, partition.epsilons) if drop else np.ones(partition.parts, dtype=bool)
+    number = np.where(keep, np.cumsum(keep) - 1, -1)
+    part = partition.part_of[coarse][place]
+    parts = np.full(question.budgets.groups, -1, dtype=np.int64)
+    parts[active] = number[part]
+    weights = np.zeros(question.budgets.groups, dtype=np.int64)
+    weights[active] = np.where(number[part] >= 0, partition.levels[part] // question.reach, 0)
+    return Round(weights, parts)
+
+
+def _few_levels(budgets: PersonBudgets, digits: int) -> tuple[PersonBudgets, NDArray[np.int64]]:
+    for decimals in range(digits, -1, -1):
+        roster, coarse = round_down(budgets, decimals=decimals)
+        if roster.groups <= MOST_LEVELS:
+            return roster, coarse
+    raise InputError(
+        f"{budgets.groups} distinct tiny budgets; round the roster down first (PersonBudgets.of(..., decimals=4))"
+    )
+
+
+def combine(question: Question, rounds: list[Round]) -> NDArray[np.float64]:
+    """Coefficients of the noisy sums in the mean: generalised least squares with weights that are not negative."""
+    counts = question.budgets.counts.astype(np.float64)
+    sizes = np.concatenate([_per_part(r, counts) for r in rounds])
+    mass = np.concatenate([_per_part(r, counts * r.weights) for r in rounds])
+    members = [(r.parts == j) for r in rounds for j in range(r.size)]
+    if len(rounds) == 1:
+        precision = 1 / (question.variance / sizes + 2 * (NANO / mass) ** 2)
+        share = precision / precision.sum()
+    else:
+        overlap = np.array([[float(counts[a & b].sum()) for b in members] for a in members])
+        covariance = question.variance * overlap / np.outer(sizes, sizes) + np.diag(2 * (NANO / mass) ** 2)
+        share = least_squares_shares(covariance)
+    return np.asarray(share / mass)
+
+
+def least_squares_shares(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shares that add up to one, none negative, with the least variance ``s' C s``.
+
+    >>> least_squares_shares(np.diag([1.0, 3.0])).tolist()
+    [0.75, 0.25]
+    """
+    active = np.arange(covariance.shape[0])
+    scale = np.sqrt(np.diag(covariance))
+    while True:
+        inner = covariance[np.ix_(active, active)] / np.outer(scale[active], scale[active])
+        raw = np.linalg.solve(inner, 1 / scale[active]) / scale[active]
+        if (raw >= 0).all():
+            break
+        active = active[raw >= 0]
+    shares = np.zeros(covariance.shape[0])
+    shares[active] = raw / raw.sum()
+    return shares
+
+
+def _per_part(part: Round, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    used = part.parts >= 0
+    return np.bincount(part.parts[used], weights=values[used], minlength=part.size).astype(np.float64)
+
+
+def _describe(question: Question, rounds: list[Round]) -> dict[str, object]:
+    first = rounds[0]
+    sizes = _per_part(first, question.budgets.counts.astype(np.float64)).astype(int).tolist()
+    starts = [int(first.weights[first.parts == j].max()) * question.reach / NANO for j in range(first.size)]
+    return {"part_people": sizes, "part_epsilons": starts}

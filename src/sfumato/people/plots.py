@@ -1,0 +1,107 @@
+"""Pictures: an estimate, the options of a preview, the roster with its parts or cap, error against the threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.people.estimate import Estimate
+from sfumato.people.linear import LinearPlan
+from sfumato.privacy import NANO, PersonBudgets
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from sfumato.people.mechanisms import Option
+
+# Okabe and Ito's palette, distinguishable without colour vision.
+BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#7F7F7F"
+CYCLE = (BLUE, ORANGE, GREEN, RED, "#CC79A7", "#56B4E9", "#F0E442", "#000000", GREY)
+
+
+def _axes(ax: Axes | None, size: tuple[float, float] = (7.0, 4.0)) -> Axes:
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def plot_estimate(estimate: Estimate, ax: Axes | None = None, *, confidence: float = 0.95) -> Axes:
+    """The estimate with its interval; the lighter bar adds the worst possible bias."""
+    ax = _axes(ax, (7.0, 1.8))
+    worst = estimate.interval(confidence, worst_case=True)
+    low, high = estimate.interval(confidence)
+    ax.hlines(0, *worst, color=BLUE, lw=10, alpha=0.2, label="with the worst possible bias")
+    ax.hlines(0, low, high, color=BLUE, lw=4, label=f"{confidence:.0%} interval")
+    ax.plot([estimate.value], [0], "o", color=ORANGE, ms=9, label=f"{estimate.value:,.6g}")
+    if "unbiased_value" in estimate.details:
+        ax.plot([estimate.details["unbiased_value"]], [0], "D", color=GREEN, ms=7, label="unbiased sum of the parts")
+    ax.set_yticks([])
+    ax.set_xlabel(estimate.kind)
+    ax.set_title(f"{estimate.mechanism}, ε up to {estimate.guarantee.epsilon}", fontsize=10)
+    ax.legend(fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.45))
+    return ax
+
+
+def plot_options(options: Sequence[Option], ax: Axes | None = None) -> Axes:
+    """Preview bars: expected error of each mechanism, and the worst possible bias as a mark."""
+    ax = _axes(ax)
+    place = np.arange(len(options))[::-1]
+    errors = [o.expected_rmse or 0.0 for o in options]
+    ax.barh(place, errors, color=BLUE, label="expected error (RMSE)")
+    biased = [(y, o.bias_bound) for y, o in zip(place, options, strict=True) if o.bias_bound > 0]
+    if biased:
+        ax.plot([b for _, b in biased], [y for y, _ in biased], "|", color=RED, ms=14, mew=2, label="worst possible bias")
+    ax.set_xscale("log")
+    ax.set_yticks(place, [o.mechanism for o in options])
+    ax.set_xlabel("error in the answer's unit")
+    ax.legend(fontsize=8)
+    return ax
+
+
+def plot_budgets(budgets: PersonBudgets, ax: Axes | None = None, *, plan: LinearPlan | None = None) -> Axes:
+    """How many people grant which ε, with what a plan uses of it: a cap, a threshold or parts."""
+    ax = _axes(ax)
+    e = budgets.epsilons
+    if budgets.groups <= 12:
+        width = 0.12
+        ax.bar(e, budgets.counts, width=[x * width * 2 for x in e], color=BLUE)
+        ax.set_xscale("log")
+        ax.set_xticks(e, [budgets.name(g) for g in range(budgets.groups)])
+        ax.minorticks_off()
+    else:
+        ax.hist(e, bins=60, weights=budgets.counts.astype(float), color=BLUE, alpha=0.75)
+    ax.set_xlabel("granted ε")
+    ax.set_ylabel("people")
+    if plan is not None:
+        used = np.sum([r.weights for r in plan.rounds], axis=0) * plan.question.reach / NANO
+        twin = ax.twinx()
+        twin.step(e, used, where="post", color=RED, lw=2)
+        twin.set_ylabel(f"ε used by {plan.mechanism}", color=RED)
+        twin.set_ylim(bottom=0)
+    return ax
+
+
+def plot_threshold_sweep(
+    thresholds: Sequence[float],
+    sampling: Sequence[float],
+    others: dict[str, float],
+    ax: Axes | None = None,
+    **labels: Any,
+) -> Axes:
+    """Error of Sampling against its threshold, with the mechanisms that have none as horizontal lines."""
+    ax = _axes(ax)
+    ax.plot(thresholds, sampling, "o-", color=CYCLE[0], ms=4, label="sampling")
+    styles = ("-", "--", "-.", ":")
+    for i, (name, value) in enumerate(others.items()):
+        ax.axhline(value, color=CYCLE[(i + 1) % len(CYCLE)], ls=styles[i % len(styles)], lw=1.6, label=name)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel(labels.get("xlabel", "threshold ε of Sampling"))
+    ax.set_ylabel(labels.get("ylabel", "relative frequency error (RMSE / n)"))
+    ax.set_title(labels.get("title", ""), fontsize=10)
+    ax.legend(fontsize=7, ncols=2)
+    return ax

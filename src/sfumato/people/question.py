@@ -1,0 +1,105 @@
+"""What is asked, in public facts only: who takes part with which budget, and between which bounds a record lies.
+
+A record's contribution is a whole number x between `low` and `high` (0 and 1 for a count); whoever is absent or outside
+the condition contributes 0. With up to R rows per person a person's total lies between ``R low`` and ``R high``. Blanking
+a person moves the sum by at most ``R max(|low|, |high|)`` units: the *reach*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InputError
+from sfumato.privacy import PersonBudgets
+
+Kind = Literal["count", "sum", "mean"]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A count or a sum over the people of a public roster.
+
+    Parameters
+    ----------
+    budgets : PersonBudgets
+        The public roster.
+    low, high : int
+        Public bounds of one record's contribution, in lattice units.
+    unit : float
+        What one lattice unit means in the answer (0.01 for cents in euros).
+    rows_per_person : int
+        Cap on the rows of one person, enforced where the table is read.
+    selectivity : float, optional
+        A public guess of the share of people who satisfy the condition; nothing is assumed without it.
+    kind : "count" or "sum"
+
+    Examples
+    --------
+    >>> Question(PersonBudgets.of([0.1, 0.2, 0.2])).variance
+    0.25
+    """
+
+    budgets: PersonBudgets
+    low: int = 0
+    high: int = 1
+    unit: float = 1.0
+    rows_per_person: int = 1
+    selectivity: float | None = None
+    kind: Kind = "count"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.budgets, PersonBudgets):
+            raise InputError("budgets must be PersonBudgets; PersonBudgets.of([...]) makes them from one ε per person")
+        if self.budgets.people < 1:
+            raise InputError("the roster is empty: nobody takes part")
+        if not self.low <= 0 <= self.high or self.low == self.high:
+            raise InputError(f"a contribution lies between low <= 0 <= high, got low={self.low}, high={self.high}")
+        if self.rows_per_person < 1:
+            raise InputError(f"rows_per_person must be at least 1, got {self.rows_per_person}")
+        if not (np.isfinite(self.unit) and self.unit > 0):
+            raise InputError(f"unit must be a positive number, got {self.unit!r}")
+        if self.selectivity is not None and not 0 <= self.selectivity <= 1:
+            raise InputError(f"selectivity is a share between 0 and 1, got {self.selectivity!r}")
+
+    @property
+    def people(self) -> int:
+        """Number of people in the roster."""
+        return self.budgets.people
+
+    @property
+    def record_reach(self) -> int:
+        """Units by which one record moves the sum at most."""
+        return max(-self.low, self.high)
+
+    @property
+    def reach(self) -> int:
+        """Units by which one person moves the sum at most."""
+        return self.record_reach * self.rows_per_person
+
+    @property
+    def span(self) -> int:
+        """Largest minus smallest total of one person, in units."""
+        return (self.high - self.low) * self.rows_per_person
+
+    @property
+    def middle(self) -> float:
+        """Middle of what a person can total, in units."""
+        return (self.high + self.low) * self.rows_per_person / 2
+
+    @property
+    def variance(self) -> float:
+        """Variance of the people's totals: as guessed from the selectivity, or the largest possible."""
+        if self.selectivity is None:
+            return self.span**2 / 4
+        # A share of 0 or 1 would promise that no sampling error exists; one person in the roster is the least we allow.
+        share = min(max(self.selectivity, 1 / (self.people + 1)), 1 - 1 / (self.people + 1))
+        return self.span**2 * share * (1 - share)
+
+    @property
+    def capacity(self) -> NDArray[np.float64]:
+        """Budget per unit of contribution (ε per unit) for each person group, as floats for error formulas."""
+        return np.asarray(self.budgets.epsilons / self.reach)

@@ -1,0 +1,53 @@
+"""The plain mechanisms of the field: Minimum, Threshold and Stretching. Each is one weighted sum (see `linear`).
+
+- *Minimum* (Jorgensen, Yu & Cormode 2015): everybody at the smallest budget. Unbiased whatever the data, and noisy.
+- *Threshold*: only people with a budget of at least t, each at t. The best t by the public error formula unless given.
+- *Stretching* (Alaggan, Gambs & Kermarrec 2015): each value multiplied by its relative budget, divided by the public sum
+  of these factors (without that division the answer is far off): affine weights without a cap.
+
+Guarantee. Weight ε_min, t or ε_u never exceeds ε_u; who is left out has weight 0 and loses nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.errors import InputError
+from sfumato.people.linear import LinearPlan, describe_cap, weighted_mean
+from sfumato.people.question import Question
+from sfumato.privacy import NANO
+
+
+def minimum_plan(question: Question) -> LinearPlan:
+    """Everybody at the smallest budget of the roster."""
+    present = question.budgets.counts > 0
+    least = int(question.budgets.levels[present].min())
+    weights = np.where(question.budgets.levels >= least, least // question.reach, 0)
+    return weighted_mean("minimum", question, weights, epsilon=describe_cap(least))
+
+
+def best_threshold(question: Question) -> int:
+    """The budget level (nano-ε) at which keeping only people above it has the least expected error."""
+    e, counts = question.budgets.epsilons, question.budgets.counts
+    kept = counts[::-1].cumsum()[::-1].astype(np.float64)
+    usable = kept > 0
+    variance = question.variance / question.span**2
+    with np.errstate(divide="ignore", over="ignore"):
+        error = variance * (1 / kept - 1 / question.people) + 2 * (question.reach / question.span / (kept * e)) ** 2
+    return int(question.budgets.levels[int(np.argmin(np.where(usable, error, np.inf)))])
+
+
+def threshold_plan(question: Question, *, threshold: int | None = None) -> LinearPlan:
+    """Only people with a budget of at least `threshold` (nano-ε), each at that budget."""
+    level = best_threshold(question) if threshold is None else int(threshold)
+    kept = question.budgets.levels >= level
+    if level < 1 or not question.budgets.counts[kept].sum():
+        top = describe_cap(int(question.budgets.levels[-1]))
+        raise InputError(f"nobody in the roster grants ε {level / NANO:g}; choose a threshold of at most {top}")
+    weights = np.where(kept, level // question.reach, 0)
+    return weighted_mean("threshold", question, weights, threshold=describe_cap(level))
+
+
+def stretching_plan(question: Question) -> LinearPlan:
+    """Everybody at their own budget, whatever imbalance that brings."""
+    return weighted_mean("stretching", question, question.budgets.levels // question.reach)
