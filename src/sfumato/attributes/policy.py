@@ -1,0 +1,244 @@
+"""The policy: which noise each attribute gets, as a small file that a device checks before it trusts it.
+
+A policy lists integer noise rates r_j (nano-ε per lattice unit) and the maximal rows of the catalogue it was made for. It
+keeps its promises when, in exact integers,
+
+    Σ_j a_ij r_j <= ε   for every row i        (what one item can cost altogether)
+    max_i a_ij r_j <= t_j   for every attribute j  (what one item can cost attribute j)
+
+Whoever computed it, the device verifies both before use, against its own budgets and its own catalogue (or by fitting
+every item under one of the rows, see `Policy.fit`): a policy can be useless, but it cannot be unsafe. The checksum catches
+accidents; a shared key (`key=`) also tells who made the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InputError, PrivacyError
+from sfumato.privacy.charge import Charge
+from sfumato.privacy.units import NANO, Epsilon, as_epsilon
+
+VERSION = 1
+_KIND = "sfumato attribute policy"
+_FIELDS = {"kind", "version", "attributes", "unit", "epsilon", "budgets", "rates", "rows", "utility", "gap", "catalogue"}
+
+
+def exact_loads(rows: NDArray[Any], rates: NDArray[np.int64]) -> NDArray[Any]:
+    """``rows @ rates`` in exact integers, whatever their size.
+
+    >>> exact_loads(np.array([[2**31, 1]]), np.array([10**15, 1])).tolist()
+    [2147483648000000000000001]
+    """
+    top = int(rows.max(initial=0)) * int(rates.max(initial=0)) * max(1, rates.size)
+    kind: Any = np.int64 if top < 1 << 62 else object
+    return np.asarray(rows.astype(kind) @ rates.astype(kind))
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """Noise rates for a catalogue, an overall ε and a budget per attribute.
+
+    Parameters
+    ----------
+    attributes : tuple of str
+    rates : int64 array
+        Nano-ε per lattice unit; the noise on attribute j has scale ``unit * 1e9 / rates[j]``.
+    rows : integer matrix
+        The rows an item may have; any item's row must lie under one of them.
+    epsilon : int
+        Overall budget in nano-ε.
+    budgets : int64 array
+        Budget of each attribute in nano-ε.
+    unit : Fraction
+        Worth of a lattice unit.
+    utility : str
+        What the rates were chosen for.
+    gap : float
+        Certified relative distance from the best possible utility.
+    catalogue : str
+        Fingerprint of the catalogue.
+
+    Examples
+    --------
+    >>> two = Policy(("x", "y"), np.array([60, 40]), np.array([[1, 1]]), 100, np.array([60, 90]))
+    >>> two.charge.total, dict(two.charge.attributes)
+    (100, {'x': 60, 'y': 40})
+    >>> Policy(("x", "y"), np.array([60, 41]), np.array([[1, 1]]), 100, np.array([60, 90]))
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.PrivacyError: this policy is infeasible: one item could cost ε 1.01E-7, more than the overall 1E-7...
+    """
+
+    attributes: tuple[str, ...]
+    rates: NDArray[np.int64]
+    rows: NDArray[Any]
+    epsilon: int
+    budgets: NDArray[np.int64]
+    unit: Fraction = Fraction(1)
+    utility: str = "mae"
+    gap: float = 0.0
+    catalogue: str = ""
+
+    def __post_init__(self) -> None:
+        m = len(self.attributes)
+        if self.rates.shape != (m,) or self.budgets.shape != (m,) or self.rows.ndim != 2 or self.rows.shape[1] != m:
+            raise InputError(f"a policy for {m} attributes needs {m} rates, {m} budgets and rows of {m} entries")
+        if len(set(self.attributes)) != m or not m:
+            raise InputError("a policy names at least one attribute, and each once")
+        if int(self.rates.min()) < 1 or int(self.budgets.min()) < 1 or self.epsilon < 1 or self.unit <= 0:
+            raise InputError("rates, budgets, epsilon and unit of a policy are greater than 0")
+        self.verify(self.rows, budgets=self.budgets, epsilon=self.epsilon)
+
+    # --- verification ----------------------------------------------------------------------------------------------
+
+    def price(self, rows: NDArray[Any]) -> Charge:
+        """The exact price of one item towards everybody and per attribute, if items have these rows."""
+        total = int(exact_loads(rows, self.rates).max(initial=0))
+        reach = rows.max(axis=0, initial=0)
+        each = {n: int(a) * int(r) for n, a, r in zip(self.attributes, reach, self.rates, strict=True)}
+        return Charge(total, attributes=each)
+
+    @property
+    def charge(self) -> Charge:
+        """The price of one release."""
+        return self.price(self.rows)
+
+    def verify(self, rows: NDArray[Any], *, budgets: NDArray[np.int64], epsilon: int) -> Charge:
+        """Refuse the policy unless, with these rows, it keeps these budgets exactly; returns the price."""
+        price = self.price(rows)
+        if price.total > epsilon:
+            raise PrivacyError(
+                f"this policy is infeasible: one item could cost ε {as_epsilon(price.total)}, more than the overall "
+                f"{as_epsilon(epsilon)}; do not use it, ask for a new one"
+            )
+        for name, limit in zip(self.attributes, budgets.tolist(), strict=True):
+            if price.attributes[name] > limit:
+                raise PrivacyError(
+                    f"this policy is infeasible: one item could cost attribute {name!r} ε "
+                    f"{as_epsilon(price.attributes[name])}, more than its {as_epsilon(limit)}; ask for a new one"
+                )
+        return price
+
+    # --- what an item may do -----------------------------------------------------------------------------------------
+
+    def fit(self, item: Iterable[str] | Mapping[str, Epsilon]) -> NDArray[np.int64]:
+        """The row of an item known only by its attributes, cut to lie under one of the policy's rows.
+
+        A fixed rule per item, so it cannot leak; it keeps the guarantee even if the policy left heavy items out.
+
+        >>> p = Policy(("x", "y"), np.array([50, 50]), np.array([[1, 0], [0, 1]]), 50, np.array([60, 90]))
+        >>> p.fit(["y"]).tolist(), p.fit(["x", "y"]).tolist()
+        ([0, 1], [1, 0])
+        """
+        from sfumato.attributes.catalogue import lattice
+
+        tags = item if isinstance(item, Mapping) else dict.fromkeys(item, 1)
+        row = np.array([lattice(tags.get(name, 0), self.unit) for name in self.attributes], dtype=np.int64)
+        under = np.minimum(self.rows.astype(np.int64), row)
+        return np.asarray(under[int(under.sum(axis=1).argmax())]) if under.size else row * 0
+
+    # --- expected error ------------------------------------------------------------------------------------------------
+
+    @property
+    def scales(self) -> NDArray[np.float64]:
+        """Scale of the noise on each attribute, in its own unit."""
+        return float(self.unit) * NANO / self.rates
+
+    @property
+    def given(self) -> NDArray[np.int64]:
+        """What each attribute loses, in nano-ε."""
+        return np.array(list(self.charge.attributes.values()), dtype=np.int64)
+
+    # --- the file --------------------------------------------------------------------------------------------------------
+
+    def to_json(self, *, key: bytes | None = None) -> str:
+        """One line per field, checksum last."""
+        body: dict[str, Any] = {
+            "kind": _KIND,
+            "version": VERSION,
+            "attributes": list(self.attributes),
+            "unit": str(self.unit),
+            "epsilon": self.epsilon,
+            "budgets": self.budgets.tolist(),
+            "rates": self.rates.tolist(),
+            "rows": [[v for j in np.flatnonzero(row).tolist() for v in (j, int(row[j]))] for row in self.rows],
+            "utility": self.utility,
+            "gap": self.gap,
+            "catalogue": self.catalogue,
+        }
+        body["checksum"] = _checksum(body, key)
+        return "{\n" + ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in body.items()) + "\n}\n"
+
+    @classmethod
+    def from_json(cls, text: str, *, key: bytes | None = None) -> Policy:
+        """Read and verify; a damaged, tampered, newer or infeasible policy is refused."""
+        try:
+            body = json.loads(text)
+        except ValueError:
+            raise InputError("this is not a policy file: it does not parse as JSON") from None
+        if not isinstance(body, dict) or body.get("kind") != _KIND:
+            raise InputError(f"this is not a policy file: its kind is not {_KIND!r}")
+        if body.get("version") != VERSION:
+            raise InputError(f"policy version {body.get('version')!r}, this software reads {VERSION}; update it or ask anew")
+        checksum = body.pop("checksum", None)
+        if not isinstance(checksum, str) or not hmac.compare_digest(checksum, _checksum(body, key)):
+            raise PrivacyError("this policy was changed after it was made (or sealed with another key); ask for a new one")
+        if set(body) != _FIELDS:
+            raise InputError(f"a policy has the fields {', '.join(sorted(_FIELDS))}")
+        return cls(
+            attributes=tuple(_list(body["attributes"], str)),
+            rates=np.array(_list(body["rates"], int), dtype=np.int64),
+            rows=_rows(body["rows"], len(body["attributes"])),
+            epsilon=_list([body["epsilon"]], int)[0],
+            budgets=np.array(_list(body["budgets"], int), dtype=np.int64),
+            unit=Fraction(_list([body["unit"]], str)[0]),
+            utility=_list([body["utility"]], str)[0],
+            gap=float(body["gap"]),
+            catalogue=_list([body["catalogue"]], str)[0],
+        )
+
+    def save(self, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
+        """Write the policy file."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.to_json(key=key))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, key: bytes | None = None) -> Policy:
+        """Read and verify a policy file."""
+        with open(path, encoding="utf-8") as file:
+            return cls.from_json(file.read(), key=key)
+
+
+def _checksum(body: Mapping[str, Any], key: bytes | None) -> str:
+    text = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+    if key is None:
+        return "sha256:" + hashlib.sha256(text).hexdigest()
+    return "hmac-sha256:" + hmac.new(key, text, "sha256").hexdigest()
+
+
+def _list(values: Any, kind: type) -> list[Any]:
+    typed = isinstance(values, list) and all(type(v) is kind for v in values)
+    if not typed or (kind is int and any(not 0 <= v < 1 << 62 for v in values)):
+        raise InputError(f"a field of this policy does not hold {kind.__name__} values in range")
+    return list(values)
+
+
+def _rows(sparse: Any, columns: int) -> NDArray[np.int64]:
+    rows = np.zeros((len(sparse) if isinstance(sparse, list) else 0, columns), dtype=np.int64)
+    for i, pairs in enumerate(sparse if isinstance(sparse, list) else []):
+        flat = _list(pairs, int)
+        if len(flat) % 2 or any(j >= columns for j in flat[::2]) or len(set(flat[::2])) * 2 != len(flat):
+            raise InputError("a row of this policy does not list distinct columns and their weights in turn")
+        rows[i, flat[::2]] = flat[1::2]
+    return rows
