@@ -5,6 +5,7 @@ from sfumato.people import preview_count, choose_option, count
 
 from sfumato.people.bias import Heterogeneity, bias_of_correlation
 from sfumato.people.estimate import Estimate
+from sfumato.people.means import mean, preview_mean, total
 from sfumato.people.mechanisms import (
     MECHANISMS,
     Option,
@@ -18,14 +19,16 @@ from sfumato.people.mechanisms import (
 )
 from sfumato.people.partition import Partition, privacy_aware, round_down, utility_based
 from sfumato.people.question import Question
-from sfumato.people.reading import ArrayReader, Reader
+from sfumato.people.reading import ArrayReader, DatasetReader, PairReader, Reader
 
 __all__ = [
     "MECHANISMS",
     "ArrayReader",
+    "DatasetReader",
     "Estimate",
     "Heterogeneity",
     "Option",
+    "PairReader",
     "Partition",
     "Question",
     "Reader",
@@ -33,11 +36,14 @@ __all__ = [
     "bias_of_correlation",
     "choose_option",
     "count",
+    "mean",
     "plan_option",
     "preview",
     "preview_count",
+    "preview_mean",
     "preview_sum",
     "privacy_aware",
     "round_down",
+    "total",
     "utility_based",
 ]

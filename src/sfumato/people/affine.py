@@ -13,6 +13,7 @@ the noise that a heavier sum saves outweighs the imbalance it brings (σ² the v
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.people.linear import LinearPlan, capped_weights, describe_cap, weighted_mean
 from sfumato.people.question import Question
@@ -27,21 +28,25 @@ def optimal_cap(budgets: PersonBudgets, *, variance: float = 0.25) -> int:
     >>> optimal_cap(PersonBudgets.from_tiers({"strict": (0.01, 5400), "standard": (0.2, 3700), "open": (1.0, 900)}))
     158148148
     """
-    target = 2 / variance
-    e, counts = budgets.epsilons, budgets.counts.astype(np.float64)
+    return _cap(budgets.epsilons, budgets.counts, variance)
+
+
+def _cap(e: NDArray[np.float64], heads: NDArray[np.int64], variance: float) -> int:
+    target, counts = 2 / variance, heads.astype(np.float64)
     first = np.concatenate([[0.0], np.cumsum(counts * e)])
     second = np.concatenate([[0.0], np.cumsum(counts * e * e)])
     reached = e * first[:-1] - second[:-1]  # the left side at r = e_i; it never falls
     below = int(np.searchsorted(reached, target))
-    if below == 0 or first[below] == 0.0:
-        return int(budgets.levels[-1])
+    if first[below] == 0.0:  # nobody below the cap: there is nobody to balance against
+        return int(e[-1] * NANO)
     cap = (target + second[below]) / first[below]
     return int(min(cap * NANO, 4.0e18))
 
 
 def affine_plan(question: Question, *, cap: int | None = None) -> LinearPlan:
     """The affine release; `cap` in nano-ε is the optimal one unless given."""
-    found = optimal_cap(question.budgets, variance=question.variance / question.span**2) if cap is None else int(cap)
-    found = min(found, int(question.budgets.levels[-1]))
+    share = question.variance / question.span**2 * (question.span / question.reach) ** 2
+    found = _cap(question.epsilons, question.budgets.counts, share) if cap is None else int(cap)
+    found = min(found, int(question.levels[-1]))
     weights = capped_weights(question, found)
     return weighted_mean("affine", question, weights, cap=describe_cap(found))

@@ -1,8 +1,8 @@
 """The personalized exponential mechanism (Jorgensen, Yu & Cormode 2015): answers that few budgets would explain are likely.
 
 Each possible answer r has a distance from the data: the least total budget of units that must change for the sum to
-become r, ``d(r) = min Σ_u ε_u |x_u - x'_u| / reach``. For a count this is the paper's: the cheapest records that must flip. The answer
-is chosen with score ``-d(r)/2``.
+become r, ``d(r) = min Σ_u ε_u |x_u - x'_u| / reach``. For a count this is the paper's: the cheapest records that must
+flip. The answer is chosen with score ``-d(r)/2``.
 
 Guarantee. Blanking person u changes d(r) by at most ``ε_u |x_u| / reach <= ε_u`` (triangle inequality), for some answers up
 and for others down, so the spread of the scores is at most ``2 ε_u / 2 = ε_u``. Costs are whole units of 2 nano-ε, rounded
@@ -44,7 +44,7 @@ class ExponentialPlan:
     @cached_property
     def costs(self) -> Integers:
         """Cost of moving one unit of a person of each group, in units of 2 nano-ε."""
-        return self.question.budgets.levels // (2 * self.question.reach)
+        return self.question.levels // (2 * self.question.reach)
 
     @cached_property
     def charge(self) -> Charge:

@@ -141,7 +141,7 @@ def plan_histogram(budgets: PersonBudgets, bins: Bins, *, rows_per_person: int =
     >>> roster = PersonBudgets.from_tiers({"strict": (0.01, 5400), "standard": (0.2, 3700), "open": (1.0, 900)})
     >>> plan = plan_histogram(roster, Bins.numbered(20))
     >>> plan.charge.people.tolist()
-    [10000000, 200000000, 747272727]
+    [10000000, 200000000, 240107384]
     """
     share = 1 / max(bins.size, 2)
     cap = min(optimal_cap(budgets, variance=share * (1 - share)), int(budgets.levels[-1]))

@@ -170,7 +170,7 @@ class LinearPlan:
 
 def capped_weights(question: Question, cap: int) -> Integers:
     """Weight per person group: the budget, at most `cap` (nano-ε), divided by the reach and rounded down."""
-    return np.minimum(question.budgets.levels, cap) // question.reach
+    return np.minimum(question.levels, cap) // question.reach
 
 
 def weighted_mean(mechanism: str, question: Question, weights: Integers, **parameters: Any) -> LinearPlan:

@@ -20,7 +20,7 @@ from sfumato.people.estimate import Estimate
 from sfumato.people.exponential import exponential_plan
 from sfumato.people.partitioned import privacy_aware_plan, utility_plan
 from sfumato.people.question import Question
-from sfumato.people.reading import Reader
+from sfumato.people.reading import PairReader, Reader
 from sfumato.people.robust import robust_plan
 from sfumato.people.sampling import sampling_plan
 from sfumato.people.simple import minimum_plan, stretching_plan, threshold_plan
@@ -42,7 +42,7 @@ class Plan(Protocol):
     def expected_rmse(self) -> float: ...
     @property
     def bias_bound(self) -> float: ...
-    def run(self, reader: Reader, meter: Meter) -> Estimate: ...
+    def run(self, reader: Any, meter: Meter) -> Estimate: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Option:
     note: str
     plan: Plan
 
-    def run(self, reader: Reader, meter: Meter) -> Estimate:
+    def run(self, reader: Reader | PairReader, meter: Meter) -> Estimate:
         """Read, add noise, estimate. The Meter refuses anything above its limit."""
         return self.plan.run(reader, meter)
 

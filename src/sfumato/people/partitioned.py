@@ -79,7 +79,7 @@ def _plan(name: str, question: Question, cut: Cut, rounds: int, *, digits: int, 
     if rounds < 1:
         raise InputError(f"rounds must be at least 1, got {rounds}")
     made: list[Round] = []
-    left = question.budgets.levels.copy()
+    left = question.levels.copy()
     for number in range(rounds):
         one = _one_round(question, left, cut, digits if number == 0 else digits + 1, drop)
         if one is None:
@@ -99,7 +99,7 @@ def _plan(name: str, question: Question, cut: Cut, rounds: int, *, digits: int, 
 
 
 def _one_round(question: Question, left: NDArray[np.int64], cut: Cut, digits: int, drop: bool) -> Round | None:
-    floor = max(EXHAUSTED, question.reach) if (left < question.budgets.levels).any() else question.reach
+    floor = max(EXHAUSTED, question.reach) if (left < question.levels).any() else question.reach
     active = np.flatnonzero((left >= floor) & (question.budgets.counts > 0))
     if active.size == 0:
         return None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.privacy import PersonBudgets
+from sfumato.privacy import NANO, PersonBudgets
 
 Kind = Literal["count", "sum", "mean"]
 
@@ -36,6 +36,8 @@ class Question:
     selectivity : float, optional
         A public guess of the share of people who satisfy the condition; nothing is assumed without it.
     kind : "count" or "sum"
+    split : int
+        The question may use this fraction of every budget: 2 means half (a mean needs a sum and a count).
 
     Examples
     --------
@@ -50,6 +52,7 @@ class Question:
     rows_per_person: int = 1
     selectivity: float | None = None
     kind: Kind = "count"
+    split: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.budgets, PersonBudgets):
@@ -58,6 +61,8 @@ class Question:
             raise InputError("the roster is empty: nobody takes part")
         if not self.low <= 0 <= self.high or self.low == self.high:
             raise InputError(f"a contribution lies between low <= 0 <= high, got low={self.low}, high={self.high}")
+        if self.split < 1:
+            raise InputError(f"split must be at least 1, got {self.split}")
         if self.rows_per_person < 1:
             raise InputError(f"rows_per_person must be at least 1, got {self.rows_per_person}")
         if not (np.isfinite(self.unit) and self.unit > 0):
@@ -69,6 +74,16 @@ class Question:
     def people(self) -> int:
         """Number of people in the roster."""
         return self.budgets.people
+
+    @property
+    def levels(self) -> NDArray[np.int64]:
+        """What this question may use of each group's budget, in nano-ε."""
+        return np.asarray(self.budgets.levels // self.split)
+
+    @property
+    def epsilons(self) -> NDArray[np.float64]:
+        """The same as floats, for formulas of expected error only."""
+        return np.asarray(self.levels / NANO)
 
     @property
     def record_reach(self) -> int:
@@ -98,8 +113,3 @@ class Question:
         # A share of 0 or 1 would promise that no sampling error exists; one person in the roster is the least we allow.
         share = min(max(self.selectivity, 1 / (self.people + 1)), 1 - 1 / (self.people + 1))
         return self.span**2 * share * (1 - share)
-
-    @property
-    def capacity(self) -> NDArray[np.float64]:
-        """Budget per unit of contribution (ε per unit) for each person group, as floats for error formulas."""
-        return np.asarray(self.budgets.epsilons / self.reach)

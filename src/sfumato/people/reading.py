@@ -8,12 +8,16 @@ an array in a test and on ten million rows in a database.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
+from sfumato.privacy import PersonBudgets
+
+if TYPE_CHECKING:
+    from sfumato.tables.dataset import Dataset
 
 Integers = NDArray[np.int64]
 
@@ -69,3 +73,54 @@ class ArrayReader:
 
     def group_values(self) -> Integers:
         return self.table
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetReader:
+    """A table anywhere: the engine sums per budget, weights meet the few sums here as exact integers.
+
+    Parameters
+    ----------
+    dataset : tables.Dataset
+        Opened with a roster.
+    budgets : PersonBudgets
+        The public levels; whoever granted more than a level belongs to the level below.
+    where : predicate, optional
+        On public schema columns.
+    measure : str, optional
+        A numeric column on the lattice 0..steps; without it every row counts 1.
+    centred : bool
+        Measure ``2 v - steps`` instead of v, between -steps and steps: a mean around the middle of the range.
+    """
+
+    dataset: Dataset
+    budgets: PersonBudgets
+    where: Any = None
+    measure: str | None = None
+    steps: int | None = None
+    centred: bool = False
+
+    def group_sums(self) -> Integers:
+        sums = self.dataset.level_counts(self.budgets, where=self.where, measure=self.measure, steps=self.steps)
+        if not self.centred:
+            return sums
+        if self.steps is None:
+            raise InputError("a centred measure needs steps=..., the size of its lattice")
+        return 2 * sums - self.steps * self.dataset.level_counts(self.budgets, where=self.where)
+
+    def weighted_sum(self, weights: Integers) -> int:
+        return sum(s * w for s, w in zip(self.group_sums().tolist(), weights.tolist(), strict=True) if s and w)
+
+    def group_values(self) -> Integers:
+        if self.measure is not None:
+            raise InputError("sampling a sum needs one count per value of the measure; choose another mechanism for tables")
+        ones = self.dataset.level_counts(self.budgets, where=self.where)
+        return np.stack([np.zeros_like(ones), ones], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class PairReader:
+    """What a mean reads: the centred measure (``2 v - steps``) and the records themselves."""
+
+    centred: Reader
+    ones: Reader

@@ -22,7 +22,7 @@ from sfumato.privacy import NANO
 
 def robust_cap(question: Question) -> int:
     """The r (nano-ε) with the least worst-case error."""
-    e = question.budgets.epsilons
+    e = question.epsilons
     counts = question.budgets.counts.astype(np.float64)
     heads = np.concatenate([[0.0], np.cumsum(counts)])
     mass = np.concatenate([[0.0], np.cumsum(counts * e)])

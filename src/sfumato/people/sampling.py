@@ -48,7 +48,7 @@ class SamplingPlan:
     @cached_property
     def thresholds(self) -> NDArray[np.uint64]:
         """Sampling probability per person group, times 2^63."""
-        return keep_thresholds(self.question.budgets.levels, self.rate * self.question.record_reach)
+        return keep_thresholds(self.question.levels, self.rate * self.question.record_reach)
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
@@ -151,7 +151,7 @@ def sampling_plan(question: Question, *, threshold: int | None = None) -> Sampli
         if not question.record_reach <= threshold:
             raise InputError(f"threshold {describe_cap(threshold)} buys no unit of this measure; raise it")
         return SamplingPlan(question, int(threshold))
-    low, high = int(question.budgets.levels[0]), int(question.budgets.levels[-1])
+    low, high = int(question.levels[0]), int(question.levels[-1])
     grid = {int(t) for t in np.geomspace(low, high, 200)} | {low, high}
     usable = sorted(t for t in grid if t >= question.record_reach)
     if not usable:
@@ -161,7 +161,7 @@ def sampling_plan(question: Question, *, threshold: int | None = None) -> Sampli
 
 def _quick_rmse(question: Question, threshold: int) -> float:
     """The error formula without exact probabilities."""
-    e, t, n = question.budgets.epsilons, threshold / NANO, question.people
+    e, t, n = question.epsilons, threshold / NANO, question.people
     counts = question.budgets.counts
     p = np.where(e >= t, 1.0, np.exp(np.minimum(e - t, 0.0)) * -np.expm1(-np.minimum(e, t)) / -np.expm1(-t))
     size = float(np.dot(counts, p))

@@ -21,28 +21,28 @@ from sfumato.privacy import NANO
 def minimum_plan(question: Question) -> LinearPlan:
     """Everybody at the smallest budget of the roster."""
     present = question.budgets.counts > 0
-    least = int(question.budgets.levels[present].min())
-    weights = np.where(question.budgets.levels >= least, least // question.reach, 0)
+    least = int(question.levels[present].min())
+    weights = np.where(question.levels >= least, least // question.reach, 0)
     return weighted_mean("minimum", question, weights, epsilon=describe_cap(least))
 
 
 def best_threshold(question: Question) -> int:
     """The budget level (nano-ε) at which keeping only people above it has the least expected error."""
-    e, counts = question.budgets.epsilons, question.budgets.counts
+    e, counts = question.epsilons, question.budgets.counts
     kept = counts[::-1].cumsum()[::-1].astype(np.float64)
     usable = kept > 0
     variance = question.variance / question.span**2
     with np.errstate(divide="ignore", over="ignore"):
         error = variance * (1 / kept - 1 / question.people) + 2 * (question.reach / question.span / (kept * e)) ** 2
-    return int(question.budgets.levels[int(np.argmin(np.where(usable, error, np.inf)))])
+    return int(question.levels[int(np.argmin(np.where(usable, error, np.inf)))])
 
 
 def threshold_plan(question: Question, *, threshold: int | None = None) -> LinearPlan:
     """Only people with a budget of at least `threshold` (nano-ε), each at that budget."""
     level = best_threshold(question) if threshold is None else int(threshold)
-    kept = question.budgets.levels >= level
+    kept = question.levels >= level
     if level < 1 or not question.budgets.counts[kept].sum():
-        top = describe_cap(int(question.budgets.levels[-1]))
+        top = describe_cap(int(question.levels[-1]))
         raise InputError(f"nobody in the roster grants ε {level / NANO:g}; choose a threshold of at most {top}")
     weights = np.where(kept, level // question.reach, 0)
     return weighted_mean("threshold", question, weights, threshold=describe_cap(level))
@@ -50,4 +50,4 @@ def threshold_plan(question: Question, *, threshold: int | None = None) -> Linea
 
 def stretching_plan(question: Question) -> LinearPlan:
     """Everybody at their own budget, whatever imbalance that brings."""
-    return weighted_mean("stretching", question, question.budgets.levels // question.reach)
+    return weighted_mean("stretching", question, question.levels // question.reach)

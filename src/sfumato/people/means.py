@@ -1,0 +1,204 @@
+"""Means, and sums of a measure that does not start at zero: one sum around the middle and one count, half a budget each.
+
+With v the measure's lattice value between 0 and `steps` and N the number of people who satisfy the condition,
+
+    total = middle N + unit/2 Σ (2 v - steps),      mean = total / N
+
+so the sum to be noised reaches ``steps`` lattice units of half size on either side: half the noise of a sum from the lower
+bound. Guarantee: two questions in sequence, each within half of everybody's budget.
+
+The interval of a mean is first-order (delta method) with the smallest plausible N; where N may be zero it is the whole
+range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from sfumato.errors import InputError
+from sfumato.people.error_law import LaplacePlusNormal
+from sfumato.people.estimate import Estimate
+from sfumato.people.mechanisms import Option, choose_option, plan_option, preview
+from sfumato.people.question import Question
+from sfumato.people.reading import PairReader, Reader
+from sfumato.privacy import SECURE, Charge, Meter, PersonBudgets, Source
+
+
+@dataclass(frozen=True, eq=False)
+class PairPlan:
+    """A sum around the middle and a count by the same mechanism."""
+
+    question: Question  # of the centred sum
+    centred: Option
+    ones: Option
+    low: float
+    high: float
+    kind: Literal["sum", "mean"]
+
+    @property
+    def mechanism(self) -> str:
+        return self.centred.mechanism
+
+    @property
+    def middle(self) -> float:
+        return (self.low + self.high) / 2
+
+    @property
+    def charge(self) -> Charge:
+        first, second = self.centred.charge.people, self.ones.charge.people
+        assert first is not None
+        assert second is not None
+        together = first + second
+        return Charge(int(together.max()), together)
+
+    def _expected_count(self) -> float:
+        share = self.ones.plan.question.selectivity
+        return max(1.0, self.question.people * (1.0 if share is None else share))
+
+    @property
+    def expected_rmse(self) -> float:
+        """For a mean: if the selectivity is as guessed (everybody without a guess) and the mean near the middle."""
+        first, second = self.centred.plan.expected_rmse, self.ones.plan.expected_rmse
+        if self.kind == "mean":
+            return first / self._expected_count()
+        return float(np.hypot(first, self.middle * second))
+
+    @property
+    def bias_bound(self) -> float:
+        if self.kind == "sum":
+            return self.centred.bias_bound + abs(self.middle) * self.ones.bias_bound
+        return min((self.high - self.low) / 2, self.centred.bias_bound / self._expected_count())
+
+    def run(self, reader: Any, meter: Meter) -> Estimate:
+        if not isinstance(reader, PairReader):
+            raise InputError("a mean reads a PairReader(centred=..., ones=...)")
+        total = self.centred.run(reader.centred, meter)
+        count = self.ones.run(reader.ones, meter)
+        warnings = total.warnings[:1]
+        parameters = {"sum": dict(total.parameters), "count": dict(count.parameters)}
+        if self.kind == "sum":
+            value = self.middle * count.value + total.value
+            law = _sum_law(total, count, self.middle)
+            n = self.question.people
+            bounds = (min(0.0, self.low * n), max(0.0, self.high * n))
+        else:
+            value, law, sure = _ratio(total, count)
+            value = min(max(self.middle + value, self.low), self.high)
+            bounds = (self.low, self.high)
+            if not sure:
+                warnings = (*warnings, "the condition may select nobody: the interval is the whole range")
+        return Estimate(
+            value=value,
+            people=self.question.people,
+            law=law,
+            guarantee=meter.guarantee(),
+            mechanism=self.mechanism,
+            expected_rmse=self.expected_rmse,
+            kind=self.kind,
+            bias_bound=self.bias_bound,
+            bias_in_interval=total.bias_in_interval,
+            bounds=bounds,
+            parameters=parameters,
+            warnings=warnings,
+            details={"count": count.value},
+        )
+
+
+def _parts(estimate: Estimate) -> tuple[tuple[float, ...], float]:
+    law = estimate.law
+    if isinstance(law, LaplacePlusNormal):
+        return law.scales, law.sd
+    return (), law.rmse
+
+
+def _sum_law(total: Estimate, count: Estimate, middle: float) -> LaplacePlusNormal:
+    a, sd_a = _parts(total)
+    b, sd_b = _parts(count)
+    # Both see the same people with the same weights, so their sampling errors may add up.
+    return LaplacePlusNormal((*a, *(abs(middle) * x for x in b)), sd_a + abs(middle) * sd_b)
+
+
+def _ratio(total: Estimate, count: Estimate) -> tuple[float, LaplacePlusNormal, bool]:
+    """Sum over count, the law of its error, and whether the count is surely above zero."""
+    low = count.interval(0.99)[0]
+    if low <= 0 or count.value <= 0:
+        return 0.0, LaplacePlusNormal((float("1e300"),)), False
+    ratio = total.value / count.value
+    law = _sum_law(total, count, -ratio)
+    return ratio, LaplacePlusNormal(tuple(x / low for x in law.scales), law.sd / low), True
+
+
+def preview_mean(
+    budgets: PersonBudgets,
+    *,
+    low: float,
+    high: float,
+    steps: int = 1000,
+    selectivity: float | None = None,
+    rows_per_person: int = 1,
+    kind: Literal["sum", "mean"] = "mean",
+) -> list[Option]:
+    """Options for the mean (or shifted sum) of a measure with public bounds `low` and `high`, on a lattice of `steps`.
+
+    >>> budgets = PersonBudgets.from_tiers({"strict": (0.1, 5000), "open": (1.0, 5000)})
+    >>> preview_mean(budgets, low=0, high=100)[0].mechanism
+    'affine'
+    """
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise InputError(f"a mean needs public bounds low < high, got {low!r} and {high!r}")
+    if steps < 1:
+        raise InputError(f"steps must be at least 1, got {steps}")
+    unit = (high - low) / steps / 2
+    measure = Question(budgets, low=-steps, high=steps, unit=unit, rows_per_person=rows_per_person, kind="sum", split=2)
+    rows = Question(budgets, rows_per_person=rows_per_person, selectivity=selectivity, split=2)
+    counts = {o.mechanism: o for o in preview(rows)}
+    options = []
+    for first in preview(measure):
+        if first.mechanism in counts and first.mechanism != "exponential":
+            plan = PairPlan(measure, first, counts[first.mechanism], float(low), float(high), kind)
+            options.append(Option(first.mechanism, plan.charge, plan.expected_rmse, plan.bias_bound, first.note, plan))
+    return sorted(options, key=lambda o: o.expected_rmse or 0.0)
+
+
+def mean(
+    reader: PairReader,
+    budgets: PersonBudgets,
+    *,
+    low: float,
+    high: float,
+    steps: int = 1000,
+    selectivity: float | None = None,
+    rows_per_person: int = 1,
+    mechanism: str = "auto",
+    kind: Literal["sum", "mean"] = "mean",
+    source: Source = SECURE,
+) -> Estimate:
+    """The mean of a measure over the people who satisfy a condition, everybody at their own budget."""
+    options = preview_mean(
+        budgets, low=low, high=high, steps=steps, selectivity=selectivity, rows_per_person=rows_per_person, kind=kind
+    )
+    option = choose_option(options, mechanism)
+    meter = Meter(limit=option.charge, budgets=budgets, rows_per_person=rows_per_person, source=source)
+    return option.run(reader, meter)
+
+
+def total(
+    reader: Reader,
+    budgets: PersonBudgets,
+    *,
+    high: int,
+    low: int = 0,
+    unit: float = 1.0,
+    rows_per_person: int = 1,
+    mechanism: str = "auto",
+    source: Source = SECURE,
+    **parameters: Any,
+) -> Estimate:
+    """The sum of a measure that lies between ``low <= 0`` and `high` lattice units, everybody at their own budget."""
+    question = Question(budgets, low=low, high=high, unit=unit, rows_per_person=rows_per_person, kind="sum")
+    option = choose_option(preview(question)) if mechanism == "auto" else plan_option(question, mechanism, **parameters)
+    meter = Meter(limit=option.charge, budgets=budgets, rows_per_person=rows_per_person, source=source)
+    return option.run(reader, meter)
