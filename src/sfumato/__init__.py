@@ -1,3 +1,90 @@
-"""Sfumato: differentially private data release in which budgets differ."""
+"""Sfumato: differentially private data release in which budgets differ.
+
+>>> import sfumato as sf
+>>> sf.PersonBudgets.from_tiers({"open": (1.0, 90), "strict": (0.01, 540)})
+PersonBudgets(630 people in 2 groups, ε 0.01 to 1)
+
+Everything heavy (engines, plots, estimators) loads when it is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from sfumato import attributes, classifiers, grids, histograms, people, privacy
+    from sfumato.errors import SfumatoError
+    from sfumato.ledger import Ledger
+    from sfumato.privacy import (
+        AttributeBudgets,
+        Charge,
+        Guarantee,
+        Meter,
+        PersonBudgets,
+        RecipientBudgets,
+        Seeded,
+    )
+    from sfumato.releases.table import open
+    from sfumato.tables import Categorical, Numeric, PrivacyUnit, Roster, Schema, Taxonomy
+
+_NAMES = {
+    "AttributeBudgets": "sfumato.privacy",
+    "Categorical": "sfumato.tables",
+    "Charge": "sfumato.privacy",
+    "Guarantee": "sfumato.privacy",
+    "Ledger": "sfumato.ledger",
+    "Meter": "sfumato.privacy",
+    "Numeric": "sfumato.tables",
+    "PersonBudgets": "sfumato.privacy",
+    "PrivacyUnit": "sfumato.tables",
+    "RecipientBudgets": "sfumato.privacy",
+    "Roster": "sfumato.tables",
+    "Schema": "sfumato.tables",
+    "Seeded": "sfumato.privacy",
+    "SfumatoError": "sfumato.errors",
+    "Taxonomy": "sfumato.tables",
+    "open": "sfumato.releases.table",
+}
+_FAMILIES = ("attributes", "classifiers", "grids", "histograms", "people", "privacy")
+
+__all__ = [
+    "AttributeBudgets",
+    "Categorical",
+    "Charge",
+    "Guarantee",
+    "Ledger",
+    "Meter",
+    "Numeric",
+    "PersonBudgets",
+    "PrivacyUnit",
+    "RecipientBudgets",
+    "Roster",
+    "Schema",
+    "Seeded",
+    "SfumatoError",
+    "Taxonomy",
+    "attributes",
+    "classifiers",
+    "grids",
+    "histograms",
+    "open",
+    "people",
+    "privacy",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        found = getattr(import_module(_NAMES[name]), name)
+        globals()[name] = found
+        return found
+    if name in _FAMILIES:
+        return import_module(f"sfumato.{name}")
+    raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

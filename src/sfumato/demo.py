@@ -25,33 +25,33 @@ person = "patient"
 rows_per_person = 1
 
 [columns.age]
-kind = "numeric"
+type = "numeric"
 low = 0
 high = 105
 integer = true
 bins = 21
 
 [columns.stay]
-kind = "numeric"
+type = "numeric"
 low = 0
 high = 60
 integer = true
 bins = 20
 
 [columns.ward]
-kind = "categorical"
+type = "categorical"
 values = ["cardiology", "oncology", "orthopaedics", "neurology", "general"]
 
 [columns.region]
-kind = "categorical"
+type = "categorical"
 values = ["north", "east", "south", "west"]
 
 [columns.sex]
-kind = "categorical"
+type = "categorical"
 values = ["f", "m"]
 
 [columns.readmitted]
-kind = "categorical"
+type = "categorical"
 values = ["no", "yes"]
 """
 

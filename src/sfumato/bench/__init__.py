@@ -1,1 +1,54 @@
-""""""
+"""The papers' experiments and our own claims, as commands: `sfumato bench NAME`.
+
+Each bench module has ``run(quick=, data=, progress=)`` and returns figures and *claims*: what was promised, what was
+measured, whether it holds. A claim's limit is written down once and never follows the measurement.
+"""
+
+from __future__ import annotations
+
+import inspect
+import platform
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import InputError
+
+NAMES = ("noise", "tables", "ledger", "people", "histograms", "attributes", "grids", "classify")
+
+
+def run_bench(
+    name: str,
+    *,
+    quick: bool = False,
+    data: Path | None = None,
+    plots: Path | None = None,
+    peers: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Run one bench by name; pictures go to `plots` if the bench draws any."""
+    if name not in NAMES or find_spec(f"sfumato.bench.{name}") is None:
+        raise InputError(f"there is no bench {name!r}; there are {', '.join(NAMES)}")
+    if data is not None and not data.is_dir():
+        raise InputError(f"--data must be a folder, and {data} is not one")
+    module = import_module(f"sfumato.bench.{name}")
+    wanted = {"quick": quick, "data": data, "progress": progress, "peers": peers}
+    known = inspect.signature(module.run).parameters
+    if data is not None and "data" not in known:
+        raise InputError(f"bench {name!r} makes its own data; leave --data out")
+    found: dict[str, Any] = module.run(**{k: v for k, v in wanted.items() if k in known})
+    if plots is not None:
+        if not hasattr(module, "plots"):
+            raise InputError(f"bench {name!r} draws no pictures")
+        plots.mkdir(parents=True, exist_ok=True)
+        arguments = inspect.signature(module.plots).parameters
+        module.plots(plots, **({"figures": found["figures"]} if "figures" in arguments else {}))
+    return {
+        "bench": name,
+        "quick": quick,
+        "machine": {"python": platform.python_version(), "system": platform.system(), "cpu": platform.machine()},
+        "figures": found["figures"],
+        "claims": found["claims"],
+    }

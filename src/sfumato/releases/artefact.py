@@ -77,10 +77,10 @@ def write(
 
 
 def _write_json(path: Path, data: Any) -> None:
-    path.write_text(json.dumps(data, indent=1, ensure_ascii=False, default=_plain) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(data, indent=1, ensure_ascii=False, default=plain_json) + "\n", encoding="utf-8")
 
 
-def _plain(value: Any) -> Any:
+def plain_json(value: Any) -> Any:
     """NumPy scalars and arrays as plain JSON."""
     if hasattr(value, "tolist"):
         return value.tolist()

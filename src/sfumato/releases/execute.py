@@ -47,9 +47,7 @@ def preview(plan: Plan) -> list[Priced]:
     return [price(request, facts) for request in default_shares(plan.releases, budgets is not None)]
 
 
-def release(
-    plan: Plan, *, only: str | None = None, source: Source = SECURE, progress: Progress = _quiet
-) -> list[Outcome]:
+def release(plan: Plan, *, only: str | None = None, source: Source = SECURE, progress: Progress = _quiet) -> list[Outcome]:
     """Run the releases of a plan, each charged before it reads anything. `only` names one of them."""
     from sfumato.tables import open as open_table
 

@@ -168,7 +168,9 @@ def _request(given: Any, number: int, kinds: Mapping[str, Sequence[str]]) -> Req
         positive_nano(epsilon, f"epsilon of release {name!r}")
     if share is not None:
         if epsilon is not None:
-            raise InputError(f"release {name!r} gives both `epsilon` (one for all) and `share` (of everyone's own); keep one")
+            raise InputError(
+                f"release {name!r} gives both `epsilon` (one for all) and `share` (of everyone's own); keep one"
+            )
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise InputError(f"share of release {name!r} must lie above 0 and at most 1, got {share!r}")
         share = Fraction(str(share))

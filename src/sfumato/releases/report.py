@@ -12,16 +12,19 @@ from sfumato.releases.kinds.base import Result
 from sfumato.releases.run import Priced
 
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1d2433; --soft: #5b6478; --line: #d9dee8; --back: #fff; --card: #f5f7fb; --warn: #8a5a00; }
+:root { color-scheme: light dark; --ink: #1d2433; --soft: #5b6478; --line: #d9dee8; --back: #fff; --card: #f5f7fb; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e9f0; --soft: #a3abbd; --line: #3a4254; --back: #151922; --card: #1e2430; --warn: #f0b64a; } }
-body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--back); max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
+  :root { --ink: #e6e9f0; --soft: #a3abbd; --line: #3a4254; --back: #151922; --card: #1e2430; } }
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--back);
+  max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-.soft { color: var(--soft); } .promise { background: var(--card); border-left: 4px solid #0072b2; padding: .8rem 1rem; }
+.soft { color: var(--soft); } .big { font-size: 2.2rem; font-weight: 600; }
+.promise { background: var(--card); border-left: 4px solid #0072b2; padding: .8rem 1rem; }
 .warn { border-left-color: #e69f00; } .stop { border-left-color: #d55e00; font-weight: 600; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; } td, th { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+td, th { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); }
 figure { margin: 1rem 0; background: #fff; border-radius: 6px; } img { max-width: 100%; display: block; }
-pre { background: var(--card); padding: 1rem; overflow-x: auto; font-size: .8rem; } .big { font-size: 2.2rem; font-weight: 600; }
+pre { background: var(--card); padding: 1rem; overflow-x: auto; font-size: .8rem; }
 """
 _MOST_ROWS = 40
 
@@ -69,7 +72,8 @@ def report(priced: Priced, result: Result, made: dict[str, Any]) -> str:
     body = "\n".join(p for p in parts if p)
     return (
         "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-        f"<title>{_text(request.name)}: private release</title><style>{_STYLE}</style></head><body>\n{body}\n</body></html>\n"
+        f"<title>{_text(request.name)}: private release</title><style>{_STYLE}</style></head>"
+        f"<body>\n{body}\n</body></html>\n"
     )
 
 
@@ -136,7 +140,9 @@ def _attributes(guarantee: dict[str, Any]) -> str:
 def _frame(frame: Any) -> str:
     shown = frame.head(_MOST_ROWS)
     more = "" if len(frame) <= _MOST_ROWS else f"<p class=soft>{len(frame) - _MOST_ROWS:,} more rows in data.parquet</p>"
-    return _table([str(c) for c in frame.columns], [[_brief(v) for v in row] for row in shown.itertuples(index=False)]) + more
+    return (
+        _table([str(c) for c in frame.columns], [[_brief(v) for v in row] for row in shown.itertuples(index=False)]) + more
+    )
 
 
 def _rows(pairs: dict[str, Any]) -> str:

@@ -121,7 +121,7 @@ def run(priced: Priced, dataset: Dataset, *, source: Source = SECURE) -> Result:
         limit=chosen.charge,
         budgets=chosen.budgets,
         attributes=chosen.attributes,
-        rows_per_person=dataset.rows_per_person,
+        rows_per_person=dataset.schema.unit.rows_per_person,
         neighbours=_neighbours(chosen.neighbours),
         source=source,
     )
@@ -158,7 +158,10 @@ def charge_and_run(
     dataset.check()  # column names and types only: a missing file must not cost anything
     progress("reserving the budget")
     reservation = ledger.reserve(
-        dataset_name, ledger_charge(priced), request=json.dumps(record, sort_keys=True, default=str), recipient=priced.request.recipient
+        dataset_name,
+        ledger_charge(priced),
+        request=json.dumps(record, sort_keys=True, default=str),
+        recipient=priced.request.recipient,
     )
     if reservation.repeated:
         return None, reservation

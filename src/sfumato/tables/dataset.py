@@ -105,6 +105,11 @@ class Dataset:
             uses.setdefault(self.schema.unit.person, "person")
         return connect(self.source, self.table, columns=uses)
 
+    def check(self) -> None:
+        """Open the table and compare column names and types with the schema; no row is read."""
+        roster = self.budgets is not None
+        self._rows(self.schema.names, None, budgets=roster)
+
     # ------------------------------------------------------------------------------------------ counts
 
     def count(self, where: Where = None) -> int:
@@ -175,6 +180,10 @@ class Dataset:
         matrix = np.stack([found[k].to_numpy() for k in keys], axis=1).astype(np.int64)
         return _roll_up(matrix, found["n"].to_numpy().astype(np.int64), shape)
 
+    def sum(self, measure: str, *, steps: int | None = None, base: int = 0, where: Where = None) -> int:
+        """Sum over rows of a numeric column on its lattice: ``base + k`` with k in 0..steps, 0 where it is missing."""
+        return sums.plain(self, measure, self._steps(measure, steps), base, where)
+
     # ------------------------------------------------------------------------------------ weighted sums
 
     def person_budgets(self) -> PersonBudgets:
@@ -194,16 +203,17 @@ class Dataset:
         where: Where = None,
         measure: str | None = None,
         steps: int | None = None,
+        base: int = 0,
     ) -> NDArray[np.int64]:
-        """Rows (or sums of a measure on its lattice) per budget level, in the order of `budgets.levels`.
+        """Rows (or sums of a measure, ``base`` plus its place on the lattice) per budget level, in the order of `budgets.levels`.
 
         A person whose budget lies between two levels belongs to the lower one, below the first to none.
         """
         roster = self._roster()
         people = budgets if budgets is not None else self.person_budgets()
         lattice_steps = self._steps(measure, steps)
-        sums.check_range(lattice_steps)
-        keys, totals = sums.by_key(self, where, measure, lattice_steps)
+        sums.check_range(abs(base) + lattice_steps)
+        keys, totals = sums.by_key(self, where, measure, lattice_steps, base)
         return sums.align(roster, keys, totals, people)
 
     def weighted_sums(

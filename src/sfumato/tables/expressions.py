@@ -175,12 +175,13 @@ def _equal_cell(source: Source, domain: Numeric) -> Expr:
     return ibis.cases((place >= float(last), last), (place.notnull(), place.floor()), else_=other)
 
 
-def lattice(source: Source, domain: Numeric, steps: int) -> Expr:
-    """The cleaned number on 0..steps (nearest point between the public bounds); 0 where missing."""
+def lattice(source: Source, domain: Numeric, steps: int, base: int = 0) -> Expr:
+    """The cleaned number on base..base + steps (nearest point between the public bounds); 0 where missing."""
     import ibis
 
     place = (cleaned(source, domain) - float(domain.low)) * (steps / (float(domain.high) - float(domain.low))) + 0.5
-    return ibis.cases((place >= float(steps), steps), (place.notnull(), place.floor()), else_=0).cast("int64")
+    on_lattice = ibis.cases((place >= float(steps), steps), (place.notnull(), place.floor()), else_=0).cast("int64")
+    return on_lattice if base == 0 else ibis.ifelse(place.notnull(), on_lattice + base, 0).cast("int64")
 
 
 def nano_budget(source: Source) -> Expr:

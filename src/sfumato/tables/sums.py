@@ -43,21 +43,35 @@ def _integers(column: Any) -> list[int]:
     return [0 if v is None else int(v) for v in column.to_pylist()]
 
 
-def _measured(dataset: Dataset, where: Where, measure: str | None, steps: int, by: Sequence[str]) -> tuple[Expr, Expr]:
+def _measured(
+    dataset: Dataset, where: Where, measure: str | None, steps: int, by: Sequence[str], base: int = 0
+) -> tuple[Expr, Expr]:
     """Rows with ``key`` and the cells to group by, and the measure of each row."""
     import ibis
 
     rows, sources = dataset._rows([*by, *([measure] if measure else [])], where, budgets=True)
     domains: Any = dataset.schema.columns
-    value = lattice(sources[measure], domains[measure], steps) if measure else ibis.literal(1, type="int64")
+    value = lattice(sources[measure], domains[measure], steps, base) if measure else ibis.literal(1, type="int64")
     cells = {f"c{i}": cell(sources[name], domains[name]) for i, name in enumerate(by)}
     table = rows.select(key=rows["key"], value=value, **cells)
     return table, table["value"]
 
 
-def by_key(dataset: Dataset, where: Where, measure: str | None, steps: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def plain(dataset: Dataset, measure: str, steps: int, base: int, where: Where) -> int:
+    """The sum of a measure over all rows, whoever's they are."""
+    check_range(abs(base) + steps)
+    rows, sources = dataset._rows([measure], where)
+    domain: Any = dataset.schema.columns[measure]
+    table = rows.select(value=lattice(sources[measure], domain, steps, base))
+    found = dataset.engine.fetch(table.aggregate(total=table["value"].sum()))
+    return sum(_integers(found["total"]))
+
+
+def by_key(
+    dataset: Dataset, where: Where, measure: str | None, steps: int, base: int = 0
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Sums of the measure per budget key."""
-    table, value = _measured(dataset, where, measure, steps, ())
+    table, value = _measured(dataset, where, measure, steps, (), base)
     found = dataset.engine.fetch(table.group_by("key").agg(total=value.sum()))
     totals = np.array(_integers(found["total"]), dtype=np.int64)
     return found["key"].to_numpy().astype(np.int64), totals

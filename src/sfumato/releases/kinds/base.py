@@ -95,5 +95,7 @@ def pick(options: list[Option], request: Request) -> Option:
 def need_epsilon(request: Request) -> Any:
     """The request's ε, or an error that says how to give it."""
     if request.epsilon is None:
-        raise InputError(f"release {request.name!r} needs `epsilon`: without a roster of personal budgets one ε holds for all")
+        raise InputError(
+            f"release {request.name!r} needs `epsilon`: without a roster of personal budgets one ε holds for all"
+        )
     return request.epsilon

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-
 from sfumato.errors import InputError
 from sfumato.releases.kinds.base import Facts, Option, need_epsilon
 from sfumato.releases.plan import Request
@@ -111,4 +110,3 @@ def _check_where(request: Request, facts: Facts) -> None:
 
 
 KINDS = (HistogramKind(),)
-

@@ -1,0 +1,5 @@
+"""Synthetic tables for classification."""
+
+from __future__ import annotations
+
+KINDS: tuple[()] = ()
