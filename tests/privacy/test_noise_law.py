@@ -21,7 +21,7 @@ SMALLER = 10 / 7  # the rate of noise that is 30% too small
 def two_sided_cells(rate: int, cells: int = 40) -> tuple[np.ndarray, np.ndarray]:
     """Integer edges and probabilities of P(X = x) ∝ exp(-|x| rate / 1e9): ``X <= edge`` cut into about equal cells."""
     q = math.exp(-rate / NANO)
-    reach = int(math.ceil(12 * NANO / rate)) + 2
+    reach = math.ceil(12 * NANO / rate) + 2
     edges = np.unique(np.round(np.linspace(-1, 1, cells + 1)[1:-1] ** 3 * reach / 3).astype(np.int64))
     # For x < 0: P(X <= x) = q**-x / (1 + q); for x >= 0: 1 - q**(x + 1) / (1 + q).
     below = np.where(edges < 0, q ** np.abs(edges) / (1 + q), 1 - q ** (edges + 1.0) / (1 + q))
@@ -107,7 +107,7 @@ def noisy_max_probabilities(scores: list[float], eta: float) -> np.ndarray:
         def density(x: float, gaps: list[float] = gaps) -> float:
             return math.exp(-x) * math.prod(max(0.0, 1 - math.exp(-(x + g))) if x + g > 0 else 0.0 for g in gaps)
 
-        cuts = sorted({max(0.0, -g) for g in gaps} | {0.0}) + [60.0 + max(0.0, -min(gaps))]
+        cuts = [*sorted({max(0.0, -g) for g in gaps} | {0.0}), 60.0 + max(0.0, -min(gaps))]
         out.append(sum(integrate.quad(density, a, b, limit=200)[0] for a, b in itertools.pairwise(cuts)))
     return np.array(out)
 

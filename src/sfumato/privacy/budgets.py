@@ -98,7 +98,9 @@ class PersonBudgets:
 
         quoted = '"' + column.replace('"', '""') + '"'
         try:
-            frame = duckdb.connect().execute(f"SELECT {quoted} AS e FROM '{str(path).replace(chr(39), chr(39) * 2)}'")
+            frame = duckdb.connect().execute(
+                f"SELECT CAST({quoted} AS DOUBLE) AS e FROM '{str(path).replace(chr(39), chr(39) * 2)}'"
+            )
             values = frame.fetchnumpy()["e"]
         except duckdb.Error as error:
             raise InputError(f"cannot read budgets from column {column!r} of {path}: {str(error).splitlines()[0]}") from None
