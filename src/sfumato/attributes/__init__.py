@@ -1,1 +1,83 @@
-""""""
+"""Budgets that differ per attribute and recipient: a person's history, noised on their own device.
+
+Names load when they are used, so that a device which only releases never loads a solver.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.attributes.allocation import allocate, compose
+    from sfumato.attributes.bounds import expected_errors, least_epsilon, utility_bounds
+    from sfumato.attributes.catalogue import Catalogue
+    from sfumato.attributes.correlation import Leak, catalogue_leaks, noisy_leaks
+    from sfumato.attributes.device_ledger import DeviceLedger, Limits
+    from sfumato.attributes.policy import Policy
+    from sfumato.attributes.profile import Option, Profile
+    from sfumato.attributes.rebuild import ItemGroups, rebuild_counts
+    from sfumato.attributes.recipients import Recipients
+    from sfumato.attributes.release import AttributeRelease, release_batch, release_histogram
+    from sfumato.attributes.streams import AttributeStream
+    from sfumato.attributes.utility import Utility
+
+_HOME = {
+    "AttributeRelease": "release",
+    "AttributeStream": "streams",
+    "Catalogue": "catalogue",
+    "DeviceLedger": "device_ledger",
+    "ItemGroups": "rebuild",
+    "Leak": "correlation",
+    "Limits": "device_ledger",
+    "Option": "profile",
+    "Policy": "policy",
+    "Profile": "profile",
+    "Recipients": "recipients",
+    "Utility": "utility",
+    "allocate": "allocation",
+    "catalogue_leaks": "correlation",
+    "compose": "allocation",
+    "expected_errors": "bounds",
+    "least_epsilon": "bounds",
+    "noisy_leaks": "correlation",
+    "rebuild_counts": "rebuild",
+    "release_batch": "release",
+    "release_histogram": "release",
+    "utility_bounds": "bounds",
+}
+
+__all__ = [
+    "AttributeRelease",
+    "AttributeStream",
+    "Catalogue",
+    "DeviceLedger",
+    "ItemGroups",
+    "Leak",
+    "Limits",
+    "Option",
+    "Policy",
+    "Profile",
+    "Recipients",
+    "Utility",
+    "allocate",
+    "catalogue_leaks",
+    "compose",
+    "expected_errors",
+    "least_epsilon",
+    "noisy_leaks",
+    "rebuild_counts",
+    "release_batch",
+    "release_histogram",
+    "utility_bounds",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -186,7 +186,7 @@ class Catalogue:
     def histogram(self, history: Iterable[Any], *, once: bool = True) -> NDArray[np.int64]:
         """Sum of the items' rows in lattice units: the exact, private vector. `once` counts a repeated item once."""
         rows = self.positions(history, once=once)
-        return self.histograms(np.zeros(rows.size, dtype=np.int64), rows, people=1)[0]
+        return self.histograms(np.zeros(rows.size, dtype=np.int64), rows, people=1).reshape(-1)
 
     def histograms(self, person: NDArray[Any], item: NDArray[Any], *, people: int) -> NDArray[np.int64]:
         """Exact histograms of many people at once, from (person, row number) pairs; shape (people, attributes)."""

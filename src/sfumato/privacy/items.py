@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.privacy import noise
+from sfumato.privacy.integers import add_held, as_int64
 from sfumato.privacy.meter import Meter
 
 Draw = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
@@ -37,11 +38,11 @@ def laplace_each(
     ((3, 2), Decimal('0.2'))
     """
     exact = np.asarray(values)
-    if exact.ndim != 2 or exact.dtype.kind not in "iu":
-        raise InputError("histories of many people are an integer matrix with one row per person")
+    if exact.ndim != 2:
+        raise InputError("histories of many people are a matrix with one row per person")
     _price(meter, rate, touches, attributes, label)
     meter.assume("each person's history is one row, and noise is drawn for each person separately")
-    return exact.astype(np.int64) + noise.laplace(np.broadcast_to(rate, exact.shape), source=meter._source)
+    return add_held(as_int64(exact), noise.laplace(np.broadcast_to(rate, exact.shape), source=meter._source))
 
 
 def laplace_shares(
@@ -71,7 +72,7 @@ def laplace_shares(
     def draw(values: NDArray[np.int64], parts: int) -> NDArray[np.int64]:
         if parts < 1 or int(rates.min()) < parts:
             raise InputError(f"a budget of {int(rates.min())} nano-ε per unit cannot be split into {parts} parts")
-        return np.asarray(values, dtype=np.int64) + noise.laplace(rates // parts, source=meter._source)
+        return add_held(as_int64(values), noise.laplace(rates // parts, source=meter._source))
 
     return draw
 

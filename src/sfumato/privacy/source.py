@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 _REKEY_AFTER = 1 << 32  # bytes; far below the 2**68 at which counter blocks would repeat
 _ZEROS = memoryview(bytes(1 << 20))
+_SMALL = 1 << 10  # bytes that come straight from the operating system: a device that draws a few need not load a cipher
 _forks = 0
 
 
@@ -45,6 +46,8 @@ class Source(Protocol):
 class Secure:
     """Cryptographic bits: AES-256-CTR keyed by the operating system, one stream per thread and process.
 
+    As long as a thread has drawn little at a time, its bits are the operating system's own.
+
     >>> Secure().words(3).shape
     (3,)
     """
@@ -69,6 +72,8 @@ class Secure:
 
     def words(self, n: int) -> NDArray[np.uint64]:
         size = 8 * n
+        if size <= _SMALL and not hasattr(self._local, "process"):
+            return np.frombuffer(bytearray(os.urandom(size)), dtype=np.uint64)
         stream = self._stream(size)
         buffer = bytearray(size + 15)  # update_into asks for one block of slack
         view = memoryview(buffer)

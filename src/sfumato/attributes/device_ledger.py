@@ -1,0 +1,210 @@
+"""The person's own ledger: what each recipient has learnt so far, in one small file on the device.
+
+Three kinds of limit are kept, all in exact nano-ε:
+
+- towards one recipient: ε_r overall and t_j for attribute j, over all releases to it;
+- towards all of them: guarantees add up when recipients collude, so the sum over recipients has caps of its own.
+
+A charge is durable *before* the history is read: it is written to a new file, flushed to the disk and renamed over the old
+one, under a lock. Whatever fails afterwards, the budget stays spent. Nothing is ever refunded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import BudgetError, LedgerError
+from sfumato.privacy.charge import Charge
+from sfumato.privacy.units import as_epsilon
+
+VERSION = 1
+_KIND = "sfumato device ledger"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one recipient, and all of them together, may learn: nano-ε overall and per attribute (None: no cap)."""
+
+    overall: int
+    attributes: Mapping[str, int]
+    together: int | None = None
+    attributes_together: Mapping[str, int] = field(default_factory=dict)
+
+
+class DeviceLedger:
+    """Spending per recipient and attribute, in memory or in a file.
+
+    Parameters
+    ----------
+    path : path, optional
+        The ledger file; without one the ledger lives as long as the object.
+
+    Examples
+    --------
+    >>> ledger = DeviceLedger()
+    >>> limits = Limits(overall=300, attributes={"x": 250}, together=400)
+    >>> ledger.charge("adnet", Charge(200, attributes={"x": 100}), limits)
+    >>> ledger.left("adnet", limits)
+    {'overall': 100, 'x': 150, 'together': 200}
+    >>> ledger.charge("adnet", Charge(200, attributes={"x": 100}), limits)
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.BudgetError: asked ε 2E-7, 1E-7 of 3E-7 left towards 'adnet'; wait for a new period, lower ...
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = None if path is None else Path(path)
+        self._state: dict[str, Any] = {"kind": _KIND, "version": VERSION, "spent": {}, "latest": {}}
+        if self.path is not None and self.path.exists():
+            self._read()
+
+    # --- reading -------------------------------------------------------------------------------------------------------
+
+    def spent(self, recipient: str) -> Charge:
+        """What a recipient has learnt so far."""
+        entry = self._state["spent"].get(recipient, {"overall": 0, "attributes": {}})
+        return Charge(entry["overall"], attributes=dict(entry["attributes"]))
+
+    def spent_together(self) -> Charge:
+        """What all recipients have learnt if they put it together."""
+        total = 0
+        each: dict[str, int] = {}
+        for recipient in self._state["spent"]:
+            one = self.spent(recipient)
+            total += one.total
+            for name, nano in one.attributes.items():
+                each[name] = each.get(name, 0) + nano
+        return Charge(total, attributes=each)
+
+    def left(self, recipient: str, limits: Limits) -> dict[str, int]:
+        """What is left towards a recipient, for each cap that applies (nano-ε)."""
+        one, everybody = self.spent(recipient), self.spent_together()
+        out = {"overall": limits.overall - one.total}
+        out |= {name: limit - one.attributes.get(name, 0) for name, limit in limits.attributes.items()}
+        if limits.together is not None:
+            out["together"] = limits.together - everybody.total
+        for name, limit in limits.attributes_together.items():
+            out[name] = min(out.get(name, limit), limit - everybody.attributes.get(name, 0))
+        return {name: max(0, value) for name, value in out.items()}
+
+    def latest(self, recipient: str) -> dict[str, Any] | None:
+        """The last release to a recipient as it was stored: showing it again costs nothing."""
+        found: dict[str, Any] | None = self._state["latest"].get(recipient)
+        return found
+
+    # --- writing -------------------------------------------------------------------------------------------------------
+
+    def charge(self, recipient: str, price: Charge, limits: Limits) -> None:
+        """Spend, durably, or refuse and change nothing."""
+        with self._locked():
+            refusal = self._refusal(recipient, price, limits)
+            if refusal:
+                raise BudgetError(refusal)
+            before = self.spent(recipient)
+            each = {name: nano + price.attributes.get(name, 0) for name, nano in before.attributes.items()}
+            each |= {name: nano for name, nano in price.attributes.items() if name not in each}
+            self._write("spent", recipient, {"overall": before.total + price.total, "attributes": each})
+
+    def remember(self, recipient: str, release: dict[str, Any]) -> None:
+        """Keep the last release to a recipient (noisy values only)."""
+        with self._locked():
+            self._write("latest", recipient, release)
+
+    def _refusal(self, recipient: str, price: Charge, limits: Limits) -> str | None:
+        one, everybody = self.spent(recipient), self.spent_together()
+        checks = [(price.total, one.total, limits.overall, f"towards {recipient!r}")]
+        if limits.together is not None:
+            checks.append((price.total, everybody.total, limits.together, "towards all recipients together"))
+        for name, asked in price.attributes.items():
+            who = f"for attribute {name!r} towards"
+            # An attribute without a budget has none to spend.
+            checks.append((asked, one.attributes.get(name, 0), limits.attributes.get(name, 0), f"{who} {recipient!r}"))
+            if name in limits.attributes_together:
+                cap = limits.attributes_together[name]
+                checks.append((asked, everybody.attributes.get(name, 0), cap, f"{who} all recipients together"))
+        for asked, spent, limit, where in checks:
+            if spent + asked > limit:
+                return (
+                    f"asked ε {as_epsilon(asked)}, {as_epsilon(max(0, limit - spent))} of {as_epsilon(limit)} left {where}; "
+                    "wait for a new period, lower epsilon, or show the last release again with exhausted='repeat'"
+                )
+        return None
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One writer at a time, who sees what the others wrote."""
+        if self.path is None:
+            yield
+            return
+        try:
+            lock = os.open(self.path.with_name(self.path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            raise LedgerError(
+                f"cannot write beside {self.path}: {error.strerror}; choose a folder you may write to"
+            ) from None
+        try:
+            _lock(lock)
+            if self.path.exists():
+                self._read()
+            yield
+        finally:
+            os.close(lock)  # closing releases the lock
+
+    def _read(self) -> None:
+        assert self.path is not None
+        try:
+            state = json.loads(self.path.read_text(encoding="utf-8"))
+            if not isinstance(state, dict) or state["kind"] != _KIND:
+                raise KeyError
+            version, entries = state["version"], list(state["spent"].values())
+            sound = all(type(e["overall"]) is int and all(type(v) is int for v in e["attributes"].values()) for e in entries)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            raise LedgerError(
+                f"{self.path} is not a readable device ledger; restore it, nothing is released without it"
+            ) from None
+        if version != VERSION or not sound:
+            raise LedgerError(f"{self.path} is a ledger of version {version!r} or damaged; this software reads {VERSION}")
+        self._state = state
+
+    def _write(self, part: str, recipient: str, entry: dict[str, Any]) -> None:
+        state = self._state | {part: self._state[part] | {recipient: entry}}
+        if self.path is not None:
+            _durable(self.path, json.dumps(state))
+        self._state = state
+
+
+def _lock(descriptor: int) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows has no flock
+        import msvcrt
+
+        msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
+        return
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def _durable(path: Path, text: str) -> None:
+    """Replace a file so that after a crash either the old or the new one is there, the new one once this returns."""
+    fresh = path.with_name(path.name + ".new")
+    try:
+        descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, path)
+    except OSError as error:
+        raise LedgerError(f"cannot write {path}: {error.strerror}; nothing was released") from None
+    with suppress(OSError):  # a folder cannot be opened everywhere; where it can, the rename is flushed too
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,262 @@
+"""A person's profile: their budgets, their ledger, and the release of a history to a recipient.
+
+Order of a release: the policy is verified in exact integers against the person's own budgets and catalogue; its price is
+written to the person's ledger; only then is the history read, noised on the spot and handed over. What may be spent never
+depends on the history, so neither does a refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.attributes.catalogue import Catalogue
+from sfumato.attributes.device_ledger import DeviceLedger, Limits
+from sfumato.attributes.policy import Policy
+from sfumato.attributes.release import MECHANISM, AttributeRelease, release_histogram
+from sfumato.errors import BudgetError, InputError
+from sfumato.privacy.budgets import AttributeBudgets
+from sfumato.privacy.charge import Charge
+from sfumato.privacy.guarantee import Guarantee
+from sfumato.privacy.meter import Meter
+from sfumato.privacy.source import SECURE, Source
+from sfumato.privacy.units import Epsilon, positive_nano
+
+if TYPE_CHECKING:
+    from sfumato.attributes.recipients import Recipients
+    from sfumato.attributes.streams import AttributeStream
+    from sfumato.attributes.utility import Utility
+
+
+@dataclass(frozen=True)
+class Option:
+    """One way to make a release, known before anything private is read."""
+
+    mechanism: str
+    charge: Charge
+    expected_rmse: float
+    note: str
+    policy: Policy
+
+
+class Profile:
+    """What a person set once; then every release takes one call.
+
+    Parameters
+    ----------
+    items : Catalogue, mapping of item to its attributes, or None
+        The public catalogue. None on a device that has policies only: histories then list each item's attributes.
+    attributes : sequence of str, optional
+        Column order when `items` is a mapping.
+    budgets : mapping of attribute to ε, or AttributeBudgets
+        What each attribute may lose towards one recipient, over all releases to it.
+    recipients : Recipients, optional
+        What each recipient may learn overall, and all of them together. Without it `release` must be told `epsilon`.
+    releases : int
+        How many releases to one recipient the budgets must last; each gets an equal share.
+    together : mapping of attribute to ε, optional
+        What each attribute may lose towards all recipients together.
+    policies : Policy or mapping of recipient to Policy, optional
+        Allocations made elsewhere; they are verified, and no solver is loaded.
+    utility : "mae", "mse", "mael" or Utility
+        What allocations made here minimise.
+    ledger : DeviceLedger, optional
+        Where charges are kept; in memory if left out.
+    once : bool
+        Count a repeated item once (the whole item is protected) or every time (each occurrence is).
+
+    Examples
+    --------
+    >>> shop = {"novel": ["paper", "fiction"], "map": ["paper", "travel"], "guide": ["paper", "travel"]}
+    >>> profile = Profile(shop, budgets={"paper": 0.5, "fiction": 0.1, "travel": 0.3})
+    >>> r = profile.release(["novel", "guide"], to="adnet", epsilon=0.4)
+    >>> r.guarantee.epsilon <= 0.4, r.guarantee.attributes["fiction"] <= 100_000_000
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        items: Catalogue | Mapping[Any, Any] | None,
+        attributes: Sequence[str] | None = None,
+        *,
+        budgets: Mapping[str, Epsilon] | AttributeBudgets,
+        recipients: Recipients | None = None,
+        releases: int = 1,
+        together: Mapping[str, Epsilon] | None = None,
+        policies: Policy | Mapping[str, Policy] | None = None,
+        utility: str | Utility = "mae",
+        ledger: DeviceLedger | None = None,
+        once: bool = True,
+        source: Source = SECURE,
+    ) -> None:
+        if releases < 1:
+            raise InputError(f"releases must be at least 1, got {releases}")
+        if items is None and policies is None:
+            raise InputError("give the public catalogue, or policies that were made from it")
+        self.catalogue = items if isinstance(items, Catalogue) or items is None else Catalogue.of(items, attributes)
+        self.budgets = budgets if isinstance(budgets, AttributeBudgets) else AttributeBudgets.of(budgets)
+        self.recipients = recipients
+        self.releases = int(releases)
+        self.utility = utility
+        self.once = once
+        self.ledger = ledger if ledger is not None else DeviceLedger()
+        self._policies = policies
+        self._together = AttributeBudgets.of(together).nano if together else {}
+        self._source = source
+
+    # --- before anything is read -------------------------------------------------------------------------------------
+
+    def limits(self, to: str) -> Limits:
+        """The caps of the person's ledger towards a recipient, in nano-ε."""
+        rule = self.recipients
+        overall = sum(self.budgets.nano.values()) if rule is None else rule.nano(to)
+        cap = None if rule is None else rule.budgets.together
+        return Limits(overall, self.budgets.nano, cap, self._together)
+
+    def policy(self, *, to: str, epsilon: Epsilon | None = None) -> Policy:
+        """The verified policy a release to this recipient would use."""
+        overall = self._share(to, epsilon)
+        shipped = self._policies if isinstance(self._policies, Policy) else (self._policies or {}).get(to)
+        if shipped is None:
+            if self.catalogue is None:
+                raise InputError(f"no policy for recipient {to!r} and no catalogue to make one from")
+            return self._allocate(overall)
+        if self.catalogue is not None:
+            if shipped.attributes != self.catalogue.attributes or shipped.unit != self.catalogue.unit:
+                raise InputError("this policy was made for another catalogue: its attributes or unit differ")
+            # Priced with the person's own catalogue: a policy that left heavy items out is caught here.
+            shipped = replace(shipped, rows=self.catalogue.maximal)
+        shipped.verify(shipped.rows, budgets=self._budget_shares(shipped.attributes), epsilon=overall)
+        return shipped
+
+    def preview(self, *, to: str, epsilon: Epsilon | None = None) -> list[Option]:
+        """Price and expected error of every allocation, best first; nothing is spent and no history is read."""
+        from sfumato.attributes.allocation import allocate, compose
+        from sfumato.attributes.bounds import expected_errors
+
+        if self.catalogue is None:
+            found = [self.policy(to=to, epsilon=epsilon)]
+        else:
+            shares, overall = self._budget_shares(self.catalogue.attributes), _decimal(self._share(to, epsilon))
+            kinds = dict.fromkeys([self.utility, "mae", "mse", "mael"])
+            found = [allocate(self.catalogue, budgets=shares, epsilon=overall, utility=u) for u in kinds]
+            found.append(compose(self.catalogue, budgets=shares, epsilon=overall))
+        options = []
+        for policy in found:
+            errors = expected_errors(policy)
+            note = f"{policy.utility}: mean absolute error {errors['mae']:.4g}, {errors['mael']:.3g} above the best noise"
+            options.append(Option(MECHANISM, policy.charge, float(np.sqrt(errors["mse"])), note, policy))
+        return sorted(options, key=lambda option: option.expected_rmse)
+
+    # --- releases ----------------------------------------------------------------------------------------------------
+
+    def release(
+        self,
+        history: Iterable[Any] | Callable[[], Iterable[Any]],
+        *,
+        to: str,
+        epsilon: Epsilon | None = None,
+        exhausted: Literal["refuse", "repeat"] = "refuse",
+    ) -> AttributeRelease:
+        """Noise the history's attribute sums for one recipient and charge the person's ledger.
+
+        Parameters
+        ----------
+        history : items, or a function that returns them
+            Items outside the catalogue count nothing.
+        to : str
+            The recipient.
+        epsilon : ε, optional
+            Overall budget of this release; the recipient's share by default.
+        exhausted : "refuse" or "repeat"
+            When a budget is used up: raise `BudgetError`, or hand over the last release to this recipient again, which
+            costs nothing because the recipient has it already.
+        """
+        policy = self.policy(to=to, epsilon=epsilon)
+        try:
+            self.ledger.charge(to, policy.charge, self.limits(to))
+        except BudgetError:
+            stored = self.ledger.latest(to)
+            if exhausted != "repeat" or stored is None:
+                raise
+            return _recalled(stored, to)
+        meter = self._meter(policy)
+        result = release_histogram(lambda: self._histogram(history, policy), policy, meter, recipient=to)
+        self.ledger.remember(to, _stored(result))
+        return result
+
+    def stream(self, *, to: str, epsilon: Epsilon | None = None, fanout: int = 16) -> AttributeStream:
+        """Open a stream to a recipient: paid once, then items may arrive for ever (see `streams`)."""
+        from sfumato.attributes.streams import AttributeStream
+
+        policy = self.policy(to=to, epsilon=epsilon)
+        self.ledger.charge(to, policy.charge, self.limits(to))
+        return AttributeStream(policy, self._meter(policy), catalogue=self.catalogue, fanout=fanout)
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    def _share(self, to: str, epsilon: Epsilon | None) -> int:
+        if epsilon is not None:
+            return positive_nano(epsilon)
+        if self.recipients is None:
+            raise InputError(f"how much may {to!r} learn? give epsilon, or a Recipients rule to the profile")
+        return max(1, self.recipients.nano(to) // self.releases)
+
+    def _budget_shares(self, attributes: Sequence[str]) -> NDArray[np.int64]:
+        return np.asarray(np.maximum(self.budgets.array(attributes) // self.releases, 1))
+
+    def _allocate(self, overall: int) -> Policy:
+        from sfumato.attributes.allocation import allocate
+
+        assert self.catalogue is not None
+        shares = self._budget_shares(self.catalogue.attributes)
+        return allocate(self.catalogue, budgets=shares, epsilon=_decimal(overall), utility=self.utility)
+
+    def _meter(self, policy: Policy) -> Meter:
+        return Meter(limit=policy.charge, attributes=policy.attributes, neighbours="item", source=self._source)
+
+    def _histogram(self, history: Iterable[Any] | Callable[[], Iterable[Any]], policy: Policy) -> NDArray[np.int64]:
+        items = history() if callable(history) else history
+        if self.catalogue is not None:
+            return self.catalogue.histogram(items, once=self.once)
+        total = np.zeros(len(policy.attributes), dtype=np.int64)
+        for item in items:
+            total += policy.fit(item)
+        return total
+
+
+def _decimal(nano: int) -> Epsilon:
+    from sfumato.privacy.units import as_epsilon
+
+    return as_epsilon(nano)
+
+
+def _stored(release: AttributeRelease) -> dict[str, Any]:
+    promise = release.guarantee
+    return {
+        "counts": release.counts.tolist(),
+        "policy": release.policy.to_json(),
+        "nano": promise.nano,
+        "attributes": dict(promise.attributes),
+        "assumptions": list(promise.assumptions),
+        "not_private": list(promise.not_private),
+        "warnings": list(release.warnings),
+    }
+
+
+def _recalled(stored: dict[str, Any], to: str) -> AttributeRelease:
+    promise = Guarantee(
+        stored["nano"],
+        neighbours="item",
+        attributes=stored["attributes"],
+        assumptions=tuple(stored["assumptions"]),
+        not_private=tuple(stored["not_private"]),
+    )
+    again = "a budget is used up: this is the last release again, at no cost; the history may have moved on"
+    policy = Policy.from_json(stored["policy"])
+    counts = np.array(stored["counts"], dtype=np.int64)
+    return AttributeRelease(counts, policy, promise, recipient=to, repeated=True, warnings=(*stored["warnings"], again))

@@ -1,0 +1,203 @@
+"""One release of an attribute histogram, and the same for many people at once.
+
+*Guarantee.* `Meter.laplace` adds noise of rate r_j to attribute j; an item whose row lies under one of the policy's rows
+costs at most ``Σ_j a_ij r_j <= ε`` overall and ``a_ij r_j <= t_j`` for attribute j (Theorem 4 of the paper). The neighbour
+is the same history with one item absent. Nothing else is computed from the history.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.attributes.policy import Policy
+from sfumato.errors import InputError
+from sfumato.privacy.guarantee import Guarantee
+from sfumato.privacy.items import laplace_each
+from sfumato.privacy.meter import Meter
+from sfumato.privacy.noise import laplace_variance
+from sfumato.privacy.source import SECURE, Source
+from sfumato.privacy.units import NANO, as_epsilon
+
+MECHANISM = "attribute histogram with multi-level budgets"
+WHOLE_COUNTS = (
+    "a small budget protects its own attribute; attributes that go with it tell about it too, and together they lose "
+    "the overall ε = {epsilon}"
+)
+_BATCH = 1 << 15  # people per block of a batch
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeRelease:
+    """Noisy totals per attribute and what they promise.
+
+    Attributes
+    ----------
+    counts : int64 array
+        Noisy sums in lattice units; `values` gives them in the attributes' own unit.
+    policy : Policy
+        The noise that was used.
+    shares : tuple of (parts, times)
+        The noise in each value: `times` draws at the policy's rate divided by `parts`. One whole draw but for streams.
+    """
+
+    counts: NDArray[np.int64]
+    policy: Policy
+    guarantee: Guarantee
+    recipient: str = ""
+    repeated: bool = False
+    warnings: tuple[str, ...] = ()
+    shares: tuple[tuple[int, int], ...] = ((1, 1),)
+
+    mechanism = MECHANISM
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Noisy sums per attribute."""
+        return np.asarray(self.counts * float(self.policy.unit), dtype=np.float64)
+
+    @property
+    def deviations(self) -> NDArray[np.float64]:
+        """Standard deviation of each value."""
+        variance = sum((n * laplace_variance(self.policy.rates // p) for p, n in self.shares), np.zeros(self.counts.size))
+        return np.asarray(float(self.policy.unit) * np.sqrt(variance))
+
+    @property
+    def expected_rmse(self) -> float:
+        """Root mean squared error over the attributes."""
+        return float(np.sqrt(np.mean(self.deviations**2)))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "recipient": self.recipient,
+            "utility": self.policy.utility,
+            "attributes": list(self.policy.attributes),
+            "rates_nano": self.policy.rates.tolist(),
+            "unit": str(self.policy.unit),
+            "optimality_gap": None if math.isnan(self.policy.gap) else self.policy.gap,
+            "repeated": self.repeated,
+        }
+
+    def interval(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """For each attribute an interval that holds the exact sum with at least this probability; shape (attributes, 2)."""
+        if not 0 < confidence < 1:
+            raise InputError(f"confidence lies between 0 and 1, got {confidence}")
+        tail = math.log(2 / (1 - confidence))
+        if self.shares == ((1, 1),):
+            # P(|X| > k) = 2 q^(k+1) / (1 + q) <= 2 exp(-(k+1) x), so k = ceil(tail / x) is enough.
+            reach = np.ceil(tail / (self.policy.rates / NANO))
+        else:
+            reach = np.array([_chernoff(int(rate), self.shares, tail) for rate in self.policy.rates])
+        reach = reach * float(self.policy.unit)
+        return np.stack([self.values - reach, self.values + reach], axis=1)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One line per attribute; the overall ε stands beside every budget, for it is what a coalition of columns loses."""
+        overall = str(self.guarantee.epsilon)
+        return [
+            {
+                "attribute": name,
+                "value": float(value),
+                "deviation": float(deviation),
+                "granted": str(as_epsilon(int(granted))),
+                "given": str(as_epsilon(self.guarantee.attributes.get(name, 0))),
+                "overall": overall,
+            }
+            for name, value, deviation, granted in zip(
+                self.policy.attributes, self.values, self.deviations, self.policy.budgets, strict=True
+            )
+        ]
+
+    def to_frame(self) -> Any:
+        """A pandas frame, one row per attribute."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "mechanism": self.mechanism,
+            "parameters": self.parameters,
+            "attributes": self.rows(),
+            "expected_rmse": self.expected_rmse,
+            "warnings": list(self.warnings),
+            "guarantee": self.guarantee.to_dict(),
+        }
+
+    def plot(self, ax: Any = None) -> Any:
+        """Budgets asked and given per attribute."""
+        from sfumato.attributes.plots import plot_budgets
+
+        return plot_budgets(self.policy, ax=ax)
+
+    def __repr__(self) -> str:
+        to = f" to {self.recipient!r}" if self.recipient else ""
+        return f"AttributeRelease({len(self.policy.attributes)} attributes{to}, overall ε {self.guarantee.epsilon})"
+
+
+def _chernoff(rate: int, shares: tuple[tuple[int, int], ...], tail: float) -> float:
+    """t with ``P(|S| > t) <= 2 exp(-tail)`` for a sum S of discrete Laplace draws.
+
+    ``E exp(λX) <= 1 / (1 - λ²b²)`` with b = 1 / x for λ < x (discrete Laplace lies below the continuous one, because
+    ``(cosh y - 1) / y²`` grows); so ``t = (tail - Σ ln(1 - λ²b²)) / λ`` does for every λ, and the best of a grid is taken.
+    """
+    drawn = [(NANO / (rate // parts), times) for parts, times in shares if times]
+    if not drawn:
+        return 0.0
+    grid = np.linspace(0.01, 0.99, 99) / max(b for b, _ in drawn)
+    bounds = (tail - sum(times * np.log1p(-((grid * b) ** 2)) for b, times in drawn)) / grid
+    return float(np.ceil(bounds.min()))
+
+
+def release_histogram(
+    histogram: ArrayLike | Callable[[], Any], policy: Policy, meter: Meter, *, recipient: str = ""
+) -> AttributeRelease:
+    """Noise on one person's attribute sums (lattice units), whose items all lie under the policy's rows.
+
+    >>> policy = Policy(("x", "y"), np.array([10**9] * 2), np.array([[1, 1]]), 2 * 10**9, np.array([10**9] * 2))
+    >>> meter = Meter(attributes=policy.attributes, neighbours="item")
+    >>> release_histogram([3, 4], policy, meter)
+    AttributeRelease(2 attributes, overall ε 2)
+    """
+    counts = meter.laplace(
+        histogram if callable(histogram) else np.asarray(histogram),
+        rate=policy.rates,
+        touches=policy.rows,
+        attributes=policy.attributes,
+        label="attribute histogram",
+    )
+    promise = meter.guarantee()
+    warnings = (WHOLE_COUNTS.format(epsilon=promise.epsilon),)
+    return AttributeRelease(counts, policy, promise, recipient=recipient, warnings=warnings)
+
+
+def release_batch(
+    histograms: NDArray[np.int64], policy: Policy, *, source: Source = SECURE
+) -> tuple[NDArray[np.int64], Guarantee]:
+    """Noise for many people at once, one row each, as if every device had drawn its own. For simulations.
+
+    >>> policy = Policy(("x", "y"), np.array([10**9] * 2), np.array([[1, 1]]), 2 * 10**9, np.array([10**9] * 2))
+    >>> noisy, promise = release_batch(np.zeros((1000, 2), dtype=np.int64), policy)
+    >>> noisy.shape, promise.epsilon
+    ((1000, 2), Decimal('2'))
+    """
+    meter = Meter(attributes=policy.attributes, neighbours="item", source=source)
+    out = np.empty(histograms.shape, dtype=np.int64)
+    with meter.parallel("each person's device adds noise to that person's history alone") as branch:
+        for start in range(0, histograms.shape[0], _BATCH):
+            with branch():
+                out[start : start + _BATCH] = laplace_each(
+                    meter,
+                    histograms[start : start + _BATCH],
+                    rate=policy.rates,
+                    touches=policy.rows,
+                    attributes=policy.attributes,
+                    label="attribute histograms",
+                )
+    return out, meter.guarantee()
