@@ -216,6 +216,8 @@ def _step(step: Epsilon) -> Fraction:
 
 def lattice(weight: Epsilon, unit: Fraction) -> int:
     """A weight in lattice units, rounded up."""
+    if unit == 1 and type(weight) is int and weight >= 0:
+        return weight
     try:
         value = weight if isinstance(weight, Fraction) else Fraction(str(weight))
     except (ValueError, ZeroDivisionError):

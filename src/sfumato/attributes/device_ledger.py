@@ -16,7 +16,6 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from sfumato.errors import BudgetError, LedgerError
@@ -59,9 +58,9 @@ class DeviceLedger:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else os.fspath(path)
         self._state: dict[str, Any] = {"kind": _KIND, "version": VERSION, "spent": {}, "latest": {}}
-        if self.path is not None and self.path.exists():
+        if self.path is not None and os.path.exists(self.path):
             self._read()
 
     # --- reading -------------------------------------------------------------------------------------------------------
@@ -143,14 +142,14 @@ class DeviceLedger:
             yield
             return
         try:
-            lock = os.open(self.path.with_name(self.path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+            lock = os.open(self.path + ".lock", os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as error:
             raise LedgerError(
                 f"cannot write beside {self.path}: {error.strerror}; choose a folder you may write to"
             ) from None
         try:
             _lock(lock)
-            if self.path.exists():
+            if os.path.exists(self.path):
                 self._read()
             yield
         finally:
@@ -159,7 +158,8 @@ class DeviceLedger:
     def _read(self) -> None:
         assert self.path is not None
         try:
-            state = json.loads(self.path.read_text(encoding="utf-8"))
+            with open(self.path, encoding="utf-8") as file:
+                state = json.load(file)
             if not isinstance(state, dict) or state["kind"] != _KIND:
                 raise KeyError
             version, entries = state["version"], list(state["spent"].values())
@@ -190,9 +190,9 @@ def _lock(descriptor: int) -> None:
     fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
-def _durable(path: Path, text: str) -> None:
+def _durable(path: str, text: str) -> None:
     """Replace a file so that after a crash either the old or the new one is there, the new one once this returns."""
-    fresh = path.with_name(path.name + ".new")
+    fresh = path + ".new"
     try:
         descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -203,7 +203,7 @@ def _durable(path: Path, text: str) -> None:
     except OSError as error:
         raise LedgerError(f"cannot write {path}: {error.strerror}; nothing was released") from None
     with suppress(OSError):  # a folder cannot be opened everywhere; where it can, the rename is flushed too
-        folder = os.open(path.parent, os.O_RDONLY)
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:

@@ -144,7 +144,7 @@ class Policy:
         from sfumato.attributes.catalogue import lattice
 
         tags = item if isinstance(item, Mapping) else dict.fromkeys(item, 1)
-        row = np.array([lattice(tags.get(name, 0), self.unit) for name in self.attributes], dtype=np.int64)
+        row = np.array([lattice(tags[n], self.unit) if n in tags else 0 for n in self.attributes], dtype=np.int64)
         under = np.minimum(self.rows.astype(np.int64), row)
         return np.asarray(under[int(under.sum(axis=1).argmax())]) if under.size else row * 0
 

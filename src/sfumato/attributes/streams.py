@@ -8,8 +8,8 @@ not yet answered for are answered *together* with one noise vector, when somebod
 is in exactly one node per level and that node is answered for at most once before its parent takes over, so the item
 enters at most L noisy sums, L being the number of levels. Each has rate ``floor(r_j / L)``, so over the whole stream the
 item costs at most ``L Σ_j a_ij floor(r_j / L) <= Σ_j a_ij r_j <= ε``, and attribute j at most ``a_ij r_j <= t_j``: the price
-of a single release under the policy. Which sums are drawn depends on the clock and the questions alone, and every sum is drawn after
-its items arrived, so items may be chosen by someone who reads the answers.
+of a single release under the policy. Which sums are drawn depends on the clock and the questions alone, and every sum is
+drawn after its items arrived, so items may be chosen by someone who reads the answers.
 
 *No end in sight.* Epoch e (e = 1, 2, ...) lasts b^e steps and has e levels. An item is in one epoch only, so epochs cost
 nothing extra and the stream may last for ever; the noise grows with the third power of log_b T (variance), which a large
