@@ -102,9 +102,10 @@ class Numeric:
             raise SchemaError(f"integer must be true or false, got {self.integer!r}")
         if str(self.outside) not in ("clamp", "other"):
             raise SchemaError(f"outside must be 'clamp' or 'other', got {self.outside!r}")
-        if self.bins is None and self.edges is None:
+        given: Any = self.edges
+        if self.bins is None and given is None:
             raise SchemaError("a numeric column needs bins: give bins = 10 (equal width) or edges = [0, 10, ...]")
-        if self.bins is not None and self.edges is not None:
+        if self.bins is not None and given is not None:
             raise SchemaError("give bins (equal width) or edges, not both")
         if self.bins is None:
             self._from_edges()
@@ -167,18 +168,12 @@ class Numeric:
             put(self, "edges", (self.low, *self._equal_cuts(), self.high))
 
     def _equal_cuts(self) -> list[float]:
-        """The exact doubles at which ``floor((x - low) * scale)`` steps up, so that edges and engines agree."""
-        low, scale, n = float(self.low), self.scale, int(self.bins or 1)
-        if not math.isfinite(scale) or n > (float(self.high) - low) / np.spacing(max(abs(low), abs(float(self.high)))) / 4:
+        """Edges by the two operations that engines repeat (``low + i * width``), so that all agree to the last bit."""
+        low, high, n = float(self.low), float(self.high), int(self.bins or 1)
+        if self.width <= 16 * np.spacing(max(abs(low), abs(high))):
             raise SchemaError(f"{n} bins between {self.low!r} and {self.high!r} are too fine for double precision")
-        number = np.arange(1, n, dtype=np.float64)
-        cuts = low + number / scale
-        while (above := np.floor((np.nextafter(cuts, -np.inf) - low) * scale) >= number).any():
-            cuts = np.where(above, np.nextafter(cuts, -np.inf), cuts)
-        while (below := np.floor((cuts - low) * scale) < number).any():
-            cuts = np.where(below, np.nextafter(cuts, np.inf), cuts)
-        result: list[float] = cuts.tolist()
-        return result
+        cuts: list[float] = (low + np.arange(1, n) * self.width).tolist()
+        return cuts
 
     def __repr__(self) -> str:
         cut = f"bins={self.bins}" if self.bins else f"edges={self.edges}"
@@ -186,9 +181,9 @@ class Numeric:
         return f"Numeric({self.low}, {self.high}, {cut}, integer={self.integer}, outside={self.outside!r}{other})"
 
     @property
-    def scale(self) -> float:
-        """Bins per unit of the column (equal width, not integer)."""
-        return int(self.bins or 1) / (float(self.high) - float(self.low))
+    def width(self) -> float:
+        """Width of a bin (equal width, not integer)."""
+        return (float(self.high) - float(self.low)) / int(self.bins or 1)
 
     @property
     def size(self) -> int:

@@ -163,16 +163,22 @@ def _tree_cell(source: Source, domain: Numeric) -> Expr:
 
 
 def _equal_cell(source: Source, domain: Numeric) -> Expr:
-    """Equal width by arithmetic on the cleaned value; `Numeric.edges` are the exact steps of this formula."""
+    """Equal width by arithmetic on the cleaned value, which is finite: exactly the bins of `Numeric.edges`."""
     import ibis
 
-    y, last = cleaned(source, domain), int(domain.bins or 1) - 1
+    y, low, bins = cleaned(source, domain), float(domain.low), int(domain.bins or 1)
     if domain.integer:
-        place = (y - float(domain.low)) * float(last + 1) / float(int(domain.high) - int(domain.low) + 1)
-    else:
-        place = (y - float(domain.low)) * domain.scale
-    other = last + 1 if domain.other else None
-    return ibis.cases((place >= float(last), last), (place.notnull(), place.floor()), else_=other)
+        span = int(domain.high) - int(domain.low) + 1
+        found = ((y - low) * float(bins) / float(span)).floor()
+        return found.fill_null(bins) if domain.other else found
+    guess = ((y - low) / domain.width).floor()
+    # Rounding can put the guess one bin off; the edges decide.
+    start = guess.cast("float64") * domain.width + low
+    end = (guess + 1).cast("float64") * domain.width + low
+    found = ibis.cases(
+        (guess >= bins, bins - 1), (y < start, guess - 1), ((y >= end) & (guess < bins - 1), guess + 1), else_=guess
+    )
+    return found.fill_null(bins) if domain.other else found
 
 
 def lattice(source: Source, domain: Numeric, steps: int, base: int = 0) -> Expr:

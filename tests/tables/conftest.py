@@ -1,0 +1,108 @@
+"""Engines under one roof: each gives a function that puts an Arrow table somewhere and returns a source to open."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+Put = Callable[[pa.Table], dict[str, Any]]
+ENGINES = [
+    "duckdb",
+    "parquet",
+    "polars",
+    pytest.param("postgres", marks=pytest.mark.postgres),
+    pytest.param("spark", marks=pytest.mark.spark),
+]
+_number = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    if importlib.util.find_spec("pyspark") is None:
+        pytest.skip("pyspark is not installed")
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        pytest.skip("no Java runtime for Spark")
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[1]").appName("sfumato-tests")
+    for key, value in {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+    }.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> str:
+    url = os.environ.get("SFUMATO_TEST_POSTGRES")
+    if not url:
+        pytest.skip("SFUMATO_TEST_POSTGRES does not name a PostgreSQL server")
+    return url
+
+
+def spark_frame(session: Any, table: pa.Table) -> Any:
+    from pyspark.sql import types as t
+
+    kinds = {
+        pa.float64(): t.DoubleType(),
+        pa.int64(): t.LongType(),
+        pa.string(): t.StringType(),
+        pa.bool_(): t.BooleanType(),
+    }
+    fields = [t.StructField(f.name, kinds[f.type], True) for f in table.schema]
+    rows = [tuple(r) for r in zip(*[c.to_pylist() for c in table.columns], strict=True)]
+    return session.createDataFrame(rows, t.StructType(fields))
+
+
+@pytest.fixture(params=ENGINES)
+def put(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Put]:
+    """Puts an Arrow table on the engine; the result are the arguments of `open`."""
+    if request.param == "duckdb":
+        yield lambda table: {"source": table}
+    elif request.param == "parquet":
+        import pyarrow.parquet as pq
+
+        def write(table: pa.Table) -> dict[str, Any]:
+            path = tmp_path / f"t{next(_number)}.parquet"
+            pq.write_table(table, path)
+            return {"source": str(path)}
+
+        yield write
+    elif request.param == "polars":
+        pl = pytest.importorskip("polars")
+        yield lambda table: {"source": pl.from_arrow(table).lazy()}
+    elif request.param == "postgres":
+        import ibis
+
+        url = request.getfixturevalue("postgres_url")
+        backend, made = ibis.connect(url), []
+
+        def create(table: pa.Table) -> dict[str, Any]:
+            made.append(f"sfumato_test_{os.getpid()}_{next(_number)}")
+            backend.create_table(made[-1], table)
+            return {"source": url, "table": made[-1]}
+
+        yield create
+        for name in made:
+            backend.drop_table(name)
+        backend.disconnect()
+    else:
+        session = request.getfixturevalue("spark")
+        yield lambda table: {"source": spark_frame(session, table)}
