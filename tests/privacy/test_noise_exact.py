@@ -84,6 +84,19 @@ def test_fast_path_at_the_very_boundaries(rate, k, offset):
     assert noise.laplace(np.array([rate]), source=Scripted([u])).tolist() == [reference_geometric(u, rate)]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_fast_path_equals_the_margin_per_draw_on_many(monkeypatch, seed):
+    """The first step against the second and third, on a block of words of every size."""
+    rng = np.random.default_rng(seed)
+    u = rng.integers(0, 1 << 63, noise._BLOCK) >> rng.choice(
+        [0, 5, 14, 16, 40], noise._BLOCK, p=[0.9, 0.04, 0.04, 0.018, 0.002]
+    )
+    r = np.maximum((NANO * 10.0 ** rng.uniform(-9, 6, u.size)).astype(np.int64), 1)
+    fast = noise.laplace(r, source=Scripted(u.tolist()))
+    monkeypatch.setattr(noise, "_FAST_FROM", np.int64((1 << 63) - 1))
+    assert (fast == noise.laplace(r, source=Scripted(u.tolist()))).all()
+
+
 def test_boundaries_need_and_get_more_bits():
     """Where 63 bits do not decide, more are drawn; a sampler without that step would pass the other tests."""
     fell_back = 0
@@ -180,7 +193,7 @@ scores = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(scores, words), min_size=1, max_size=12), rates)
 def test_choice_equals_the_reference(pairs, rate):
     s, u = [p[0] for p in pairs], [p[1] for p in pairs]

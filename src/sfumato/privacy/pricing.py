@@ -28,7 +28,7 @@ def per_unit(rates: NDArray[np.int64], touches: Touches | NDArray[np.int64]) -> 
         if rates.ndim == 0:
             raise InputError("touches='all' needs one rate per coordinate")
         return sum(rates.reshape(-1).tolist())
-    return int(max(_row_losses(_checked(touches, rates), rates)))
+    return _largest_row(_checked(touches, rates), rates)
 
 
 def per_attribute(rates: NDArray[np.int64], touches: Touches | NDArray[np.int64], names: Sequence[str]) -> Mapping[str, int]:
@@ -56,9 +56,9 @@ def _checked(touches: ArrayLike, rates: NDArray[np.int64]) -> NDArray[np.int64]:
     return matrix
 
 
-def _row_losses(matrix: NDArray[np.int64], rates: NDArray[np.int64]) -> list[int]:
-    """Exact ``matrix @ rates``: in 64 bits where nothing can overflow, in Python integers elsewhere."""
+def _largest_row(matrix: NDArray[np.int64], rates: NDArray[np.int64]) -> int:
+    """The largest entry of ``matrix @ rates``, exactly: in 64 bits where nothing can overflow, else in Python integers."""
     if int(matrix.max()) * int(rates.max()) * rates.size < 1 << 62:
-        return [int(v) for v in matrix.astype(np.int64) @ rates]
+        return int((matrix.astype(np.int64, copy=False) @ rates).max())
     rate_list = rates.tolist()
-    return [sum(a * r for a, r in zip(row, rate_list, strict=True)) for row in matrix.tolist()]
+    return max(sum(int(a) * r for a, r in zip(row, rate_list, strict=True)) for row in matrix.tolist())
