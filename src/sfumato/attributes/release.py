@@ -88,11 +88,12 @@ class AttributeRelease:
         """For each attribute an interval that holds the exact sum with at least this probability; shape (attributes, 2)."""
         if not 0 < confidence < 1:
             raise InputError(f"confidence lies between 0 and 1, got {confidence}")
-        tail = math.log(2 / (1 - confidence))
         if self.shares == ((1, 1),):
-            # P(|X| > k) = 2 q^(k+1) / (1 + q) <= 2 exp(-(k+1) x), so k = ceil(tail / x) is enough.
-            reach = np.ceil(tail / (self.policy.rates / NANO))
+            # P(|X| > k) = 2 q^(k+1) / (1 + q), q = e^-x: the smallest k for which this is at most 1 - confidence.
+            x = self.policy.rates / NANO
+            reach = np.maximum(np.ceil(np.log(2 / ((1 - confidence) * (1 + np.exp(-x)))) / x) - 1, 0)
         else:
+            tail = math.log(2 / (1 - confidence))
             reach = np.array([_chernoff(int(rate), self.shares, tail) for rate in self.policy.rates])
         reach = reach * float(self.policy.unit)
         return np.stack([self.values - reach, self.values + reach], axis=1)
