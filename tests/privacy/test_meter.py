@@ -10,6 +10,7 @@ import pytest
 
 from sfumato.errors import BudgetError, InputError, PrivacyError
 from sfumato.privacy import NANO, Charge, Meter, PersonBudgets, Seeded
+from sfumato.privacy.items import laplace_each, laplace_shares
 from sfumato.privacy.losses import choice_rate
 
 TENTH = 10**8
@@ -337,3 +338,15 @@ def test_a_certificate_of_many_groups_is_thinned_against_the_spender():
     assert rows[-1]["used"] == "0.000005"
     assert rows[0]["granted_up_to"] == rows[0]["used"] == "5E-7"
     assert "5,000 people" in meter.guarantee().sentence()
+
+
+def test_histories_are_priced_per_item_only():
+    """Against a person's absence the price of one item would be far too low."""
+    rate, touches = np.array([TENTH, TENTH]), np.array([[1, 1]])
+    for neighbours in ("absence", "replacement"):
+        meter = Meter(neighbours=neighbours)
+        with pytest.raises(PrivacyError, match="per item"):
+            laplace_each(meter, np.ones((5, 2), dtype=np.int64), rate=rate, touches=touches)
+        with pytest.raises(PrivacyError, match="per item"):
+            laplace_shares(meter, rate=rate, touches=touches, why="each item is in one sum")
+        assert meter.spent().total == 0

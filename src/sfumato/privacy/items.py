@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, PrivacyError
 from sfumato.privacy import noise
 from sfumato.privacy.integers import add_held, as_int64
 from sfumato.privacy.meter import Meter
@@ -81,5 +81,7 @@ def _price(
     meter: Meter, rate: NDArray[np.int64], touches: NDArray[np.int64], attributes: Sequence[str] | None, label: str
 ) -> None:
     """Charge the Meter for one vector of noise at these rates."""
+    if meter.neighbours != "item":
+        raise PrivacyError("histories are priced per item: a whole person's would cost the sum over their items")
     # The noise drawn on a vector of zeros is thrown away: the Meter prices, limits and records the call as any other.
     meter.laplace(np.zeros(len(rate), dtype=np.int64), rate=rate, touches=touches, attributes=attributes, label=label)

@@ -60,5 +60,5 @@ def _largest_row(matrix: NDArray[np.int64], rates: NDArray[np.int64]) -> int:
     """The largest entry of ``matrix @ rates``, exactly: in 64 bits where nothing can overflow, else in Python integers."""
     if int(matrix.max()) * int(rates.max()) * rates.size < 1 << 62:
         return int((matrix.astype(np.int64, copy=False) @ rates).max())
-    rate_list = rates.tolist()
+    rate_list: list[int] = rates.tolist()
     return max(sum(int(a) * r for a, r in zip(row, rate_list, strict=True)) for row in matrix.tolist())
