@@ -76,6 +76,13 @@ def test_fast_path_equals_the_reference(pairs):
     assert drawn.tolist() == [reference_geometric(w, rate) for rate, w in pairs]
 
 
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(rates, words), min_size=1, max_size=20))
+def test_one_sided_noise_equals_the_reference(pairs):
+    drawn = noise.geometric([p[0] for p in pairs], source=Scripted([p[1] for p in pairs]))
+    assert drawn.tolist() == [reference_geometric(w, rate) for rate, w in pairs]
+
+
 @settings(max_examples=150, deadline=None)
 @given(rates, st.integers(1, 10**7), st.integers(-2, 2))
 def test_fast_path_at_the_very_boundaries(rate, k, offset):

@@ -31,8 +31,9 @@ from sfumato.privacy.charge import Charge
 from sfumato.privacy.guarantee import NEIGHBOURS, Guarantee, Step
 from sfumato.privacy.integers import add_held, as_int64
 from sfumato.privacy.losses import objective_loss, output_loss, product_up
+from sfumato.privacy.partition import least_cost, partition_price
 from sfumato.privacy.pricing import Touches, per_attribute, per_unit
-from sfumato.privacy.scopes import Scope
+from sfumato.privacy.scopes import Kind, Scope
 from sfumato.privacy.source import SECURE, Source
 from sfumato.privacy.units import as_epsilon
 
@@ -157,6 +158,17 @@ class Meter:
         exact = scores() if callable(scores) else scores
         self._require_samples()
         return noise.choose(exact, rate=rate, source=self._source)
+
+    def partition(
+        self, starts: ArrayLike, stops: ArrayLike, costs: Values, *, rate: ArrayLike, moves: ArrayLike, label: str = ""
+    ) -> NDArray[np.int64]:
+        """Choose the intervals [start, stop) that cover a line at least cost; one record moves the integer cost of an
+        interval around it by at most `moves` (see `partition`)."""
+        rates = noise.check_rates(rate)
+        self._charge(self._cost(partition_price(rates, as_int64(moves)), 1), label, "partition")
+        exact = as_int64(costs() if callable(costs) else costs)
+        self._require_samples()
+        return least_cost(as_int64(starts), as_int64(stops), exact - noise.geometric(rates, source=self._source))
 
     def objective_noise(
         self,
@@ -306,9 +318,7 @@ class Meter:
             vector[self._groups + j] = limit.attributes.get(name, _FAR)
         return vector
 
-    def _scope(
-        self, kind: Literal["sequence", "parallel", "sampled"], probability: NDArray[np.float64] | None = None
-    ) -> Scope:
+    def _scope(self, kind: Kind, probability: NDArray[np.float64] | None = None) -> Scope:
         return Scope(kind, groups=self._groups, size=self._groups + len(self.attributes), probability=probability)
 
     def _known(self, losses: Mapping[str, int]) -> Mapping[str, int]:

@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from sfumato.privacy.losses import amplified
 
 
+Kind = Literal["sequence", "parallel", "sampled"]
+
+
 class Scope:
     """One open block. `spent` holds person groups first (`groups` of them), then attributes."""
 
     def __init__(
         self,
-        kind: Literal["sequence", "parallel", "sampled"],
+        kind: Kind,
         *,
         groups: int,
         size: int,
