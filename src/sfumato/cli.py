@@ -152,17 +152,24 @@ def audit(
 ) -> None:
     """Attack a mechanism: a lower confidence bound on its loss, next to the ε it claims. Exit 1 if one is caught."""
     from sfumato import cli_show
-    from sfumato.audit import case_names, run
+    from sfumato.audit import names as case_names
+    from sfumato.audit import run
 
     if name == "list":
         _print_json({"cases": list(case_names())}) if as_json else typer.echo("\n".join(case_names()))
         return
-    results = run(None if name == "all" else [name], trials=trials, confidence=confidence)
+    console = _console(stderr=True)
+
+    def heard(line: str) -> None:
+        if name == "all":
+            console.print(f"[dim]{line}[/dim]")
+
+    results = run([] if name == "all" else [name], trials=trials, confidence=confidence, progress=heard)
     if as_json:
         _print_json({"results": [r.to_dict() for r in results]})
     else:
         cli_show.show_audit(_console(), results)
-    if any(r.broken != r.must_break for r in results):
+    if not all(r.passed for r in results):
         raise typer.Exit(1)
 
 

@@ -155,10 +155,10 @@ def show_audit(console: Console, results: Any) -> None:
     for head, side in (("mechanism", "left"), ("claimed ε", "right"), ("at least", "right"), ("verdict", "left")):
         table.add_column(head, justify=side)  # type: ignore[arg-type]
     for result in results:
-        verdict = "[red]caught[/red]" if result.broken else "[green]holds[/green]"
-        if result.must_break:
-            verdict += " (a control that must be caught)"
-        table.add_row(result.name, f"{result.claimed:.4g}", f"{result.lower:.4g}", verdict)
+        verdict = "[red]caught[/red]" if result.caught else "[green]not refuted[/green]"
+        if result.control:
+            verdict += ", as a control must be" if result.caught else ": the audit is too weak, raise --trials"
+        table.add_row(result.name, str(result.claimed), f"{result.lower:.4g}", verdict)
     console.print(table)
 
 

@@ -103,7 +103,7 @@ def write_clinic(folder: Path, *, patients: int = PATIENTS, seed: int = 20240501
     if plan.exists():
         return plan
     rng = np.random.default_rng(seed)
-    age = np.clip(rng.gamma(9.0, 6.0, patients), 0, 104).astype(np.int16)
+    age = np.floor(105 * rng.beta(2.6, 2.2, patients)).astype(np.int16)
     ward = rng.choice(len(WARDS), patients, p=[0.24, 0.16, 0.2, 0.12, 0.28])
     stay = np.clip(rng.gamma(1.6, 2.0 + age / 30 + (ward == 1)), 0, 60).astype(np.int16)
     odds = -3.2 + 0.025 * age + 0.05 * stay + 0.5 * (ward == 0)

@@ -111,14 +111,15 @@ class PersonalHistogramPlan:
         )
         n = self.budgets.people
         counts = noisy.astype(np.float64) * n / self.mass
-        law = [LaplacePlusNormal((self.noise_scale,), 0.0).rmse] * self.bins.size
+        share = np.clip(counts / n, 1 / n, 1 - 1 / n)
+        left = np.sqrt(2 * self.noise_scale**2 + n**2 * share * (1 - share) * self.imbalance)
         worst = float(np.dot(self.budgets.counts, np.abs(self.weights / self.mass - 1 / n))) * n / 2
         return PersonalHistogram(
             counts=counts,
             bins=self.bins,
             guarantee=meter.guarantee(),
             mechanism="affine",
-            noise=np.array(law),
+            noise=left,
             bin_losses=np.full(self.bins.size, self.charge.total, dtype=np.int64),
             measurements=(),
             parameters={"cap": str(as_epsilon(int(self.weights.max())))},

@@ -77,44 +77,55 @@ class ArrayReader:
 
 @dataclass(frozen=True, eq=False)
 class DatasetReader:
-    """A table anywhere: the engine sums per budget, weights meet the few sums here as exact integers.
+    """A table anywhere: the engine adds up, weights meet the sums as exact integers.
 
     Parameters
     ----------
     dataset : tables.Dataset
         Opened with a roster.
-    budgets : PersonBudgets
-        The public levels; whoever granted more than a level belongs to the level below.
+    levels : PersonBudgets
+        The roster by which rows are matched to person groups: their *full* budgets, also when a release uses a share.
     where : predicate, optional
         On public schema columns.
     measure : str, optional
-        A numeric column on the lattice 0..steps; without it every row counts 1.
-    centred : bool
-        Measure ``2 v - steps`` instead of v, between -steps and steps: a mean around the middle of the range.
+        A numeric column on the lattice ``base + 0..steps``, 0 where it is missing; without it every row counts 1.
+
+    Notes
+    -----
+    Each method is one query. Where the engine keeps a random few of a person's rows, two queries see different rows, so a
+    measure must never be put together from two of them: `base` shifts the lattice inside the engine.
     """
 
     dataset: Dataset
-    budgets: PersonBudgets
+    levels: PersonBudgets
     where: Any = None
     measure: str | None = None
     steps: int | None = None
-    centred: bool = False
+    base: int = 0
+
+    @classmethod
+    def centred(
+        cls, dataset: Dataset, levels: PersonBudgets, *, measure: str, steps: int, where: Any = None
+    ) -> DatasetReader:
+        """The measure around the middle of its range, between -steps and steps half units: what a mean reads."""
+        return cls(dataset, levels, where, measure, 2 * steps, -steps)
 
     def group_sums(self) -> Integers:
-        sums = self.dataset.level_counts(self.budgets, where=self.where, measure=self.measure, steps=self.steps)
-        if not self.centred:
-            return sums
-        if self.steps is None:
-            raise InputError("a centred measure needs steps=..., the size of its lattice")
-        return 2 * sums - self.steps * self.dataset.level_counts(self.budgets, where=self.where)
+        return self.dataset.level_counts(
+            self.levels, where=self.where, measure=self.measure, steps=self.steps, base=self.base
+        )
 
     def weighted_sum(self, weights: Integers) -> int:
+        cap = int(weights.max(initial=0))
+        if self.base == 0 and cap >= 1 and bool((weights == np.minimum(self.levels.levels, cap)).all()):
+            # min(budget, cap) is one expression in the engine, however many levels there are
+            return int(self.dataset.weighted_sums(cap, measure=self.measure, steps=self.steps, where=self.where))
         return sum(s * w for s, w in zip(self.group_sums().tolist(), weights.tolist(), strict=True) if s and w)
 
     def group_values(self) -> Integers:
         if self.measure is not None:
             raise InputError("sampling a sum needs one count per value of the measure; choose another mechanism for tables")
-        ones = self.dataset.level_counts(self.budgets, where=self.where)
+        ones = self.group_sums()
         return np.stack([np.zeros_like(ones), ones], axis=1)
 
 

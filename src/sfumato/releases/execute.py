@@ -135,4 +135,4 @@ def _facts(plan: Plan) -> tuple[PersonBudgets | None, Facts]:
             "public roster file as `source`, so that a preview reads nothing private"
         )
     budgets = roster.levels()
-    return budgets, Facts(schema, budgets=budgets, roster=roster, levels=budgets.levels, rows=plan.rows or budgets.people)
+    return budgets, Facts(schema, budgets=budgets, roster=roster, roster_levels=budgets, rows=plan.rows or budgets.people)

@@ -166,7 +166,7 @@ class Table:
                 self._facts = Facts(self.schema, rows=self._rows)
             else:
                 people = roster.levels()
-                self._facts = Facts(self.schema, people, roster, people.levels, self._rows or people.people)
+                self._facts = Facts(self.schema, people, roster, people, self._rows or people.people)
         return self._facts
 
     @property
@@ -200,6 +200,10 @@ class Table:
     def sum(self, column: str, *, where: str | None = None, **request: Any) -> Released | Stored:
         """The sum of a numeric column over the rows that satisfy a condition."""
         return self.release("sum", column=column, where=where, **request)
+
+    def mean(self, column: str, *, where: str | None = None, **request: Any) -> Released | Stored:
+        """The mean of a numeric column over the rows that satisfy a condition."""
+        return self.release("mean", column=column, where=where, **request)
 
     def histogram(self, *columns: str, where: str | None = None, **request: Any) -> Released | Stored:
         """Counts per bin of one or more columns."""

@@ -43,8 +43,8 @@ class Facts:
     ----------
     budgets : PersonBudgets or None
         Everyone's budget *for this release*; None when one ε holds for all.
-    levels : int64 array or None
-        The full levels of the roster, by which the table's rows are matched to person groups.
+    roster_levels : PersonBudgets or None
+        Everyone's full budget, by which the table's rows are matched to person groups.
     rows : int or None
         A public head count.
     """
@@ -52,7 +52,7 @@ class Facts:
     schema: Schema
     budgets: PersonBudgets | None = None
     roster: Roster | None = None
-    levels: Any = None
+    roster_levels: PersonBudgets | None = None
     rows: int | None = None
 
 

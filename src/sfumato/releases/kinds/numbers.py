@@ -1,9 +1,9 @@
-"""Counts and sums: everyone at their own budget, or one ε for all."""
+"""Counts, sums and means: everyone at their own budget, or one ε for all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from sfumato.errors import InputError, SchemaError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.units import positive_nano
 from sfumato.releases.kinds.base import Facts, Option, need_epsilon
-from sfumato.releases.kinds.reading import TableReader
 from sfumato.releases.plan import Request
 
 if TYPE_CHECKING:
@@ -37,61 +36,65 @@ class CountKind:
             rows_per_person=facts.schema.unit.rows_per_person,
             selectivity=request.options.get("selectivity"),
         )
-        return _priced(question, facts, lambda dataset: _reader(dataset, facts, budgets, request.where))
+        return _priced(preview_all(question), facts, budgets, lambda d: _reader(d, facts, request.where))
 
 
-class SumKind:
-    """kind = "sum": the sum of the numeric `column` over the rows that satisfy `where`, on a lattice of `steps`."""
+class MeasureKind:
+    """kind = "sum" or "mean" of the numeric `column` over the rows that satisfy `where`, on a lattice of `steps`."""
 
-    name = "sum"
-    keys = ("column", "steps")
+    keys = ("column", "steps", "selectivity")
     personal = True
 
+    def __init__(self, name: Literal["sum", "mean"]) -> None:
+        self.name = name
+
     def options(self, request: Request, facts: Facts) -> list[Option]:
+        from sfumato.people.means import preview_mean
         from sfumato.people.question import Question
+        from sfumato.people.reading import PairReader
 
         column = request.options.get("column")
         if not isinstance(column, str):
-            raise InputError(f"release {request.name!r} needs `column`, the numeric column to add up")
-        steps, base, unit = lattice(facts, column, request.options.get("steps"))
+            raise InputError(f"release {request.name!r} needs `column`, a numeric column of the schema")
+        low, high, steps = lattice(facts, column, request.options.get("steps"))
         _check_where(request.where, facts)
         budgets = _budgets(request, facts)
-        question = Question(
-            budgets,
-            low=min(base, 0),
-            high=max(base + steps, 0),
-            unit=unit,
-            rows_per_person=facts.schema.unit.rows_per_person,
-            kind="sum",
-        )
+        rows = facts.schema.unit.rows_per_person
+        if self.name == "sum" and low == 0:  # one noisy sum will do; otherwise the number of rows is needed as well
+            question = Question(budgets, high=steps, unit=high / steps, rows_per_person=rows, kind="sum")
+            return _priced(preview_all(question), facts, budgets, lambda d: _reader(d, facts, request.where, column, steps))
 
         def reader(dataset: Dataset) -> Any:
-            return _reader(dataset, facts, budgets, request.where, measure=column, steps=steps, base=base)
+            return PairReader(
+                centred=_reader(dataset, facts, request.where, column, 2 * steps, -steps),
+                ones=_reader(dataset, facts, _present(column, request.where)),
+            )
 
-        return _priced(question, facts, reader)
+        found = preview_mean(
+            budgets,
+            low=low,
+            high=high,
+            steps=steps,
+            selectivity=request.options.get("selectivity"),
+            rows_per_person=rows,
+            kind=self.name,
+        )
+        return _priced(found, facts, budgets, reader)
 
 
-def lattice(facts: Facts, column: str, steps: int | None) -> tuple[int, int, float]:
-    """Steps, the lattice number of the lower bound, and what one step is worth."""
+def lattice(facts: Facts, column: str, steps: int | None) -> tuple[float, float, int]:
+    """Public bounds of a numeric column and the size of its lattice."""
     from sfumato.tables import Numeric
 
     domain = facts.schema[column]
     if not isinstance(domain, Numeric):
         raise SchemaError(f"column {column!r} is categorical; only numeric columns can be added up")
-    width = float(domain.high) - float(domain.low)
+    low, high = float(domain.low), float(domain.high)
     if steps is None:
-        if not domain.integer:
-            raise InputError(f"column {column!r} is not whole numbers; give `steps`, for example steps = 1000")
-        steps = round(width)
+        steps = round(high - low) if domain.integer else 1000
     if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= 2**20:
         raise InputError(f"`steps` is a whole number from 1 to 2^20, got {steps!r}")
-    unit = width / steps
-    base = round(float(domain.low) / unit)
-    if abs(base * unit - float(domain.low)) > 1e-9 * max(1.0, abs(float(domain.low))):
-        raise InputError(
-            f"the lower bound {domain.low} of {column!r} is no multiple of the step {unit:g}; choose `steps` so that it is"
-        )
-    return steps, base, unit
+    return low, high, steps
 
 
 def _budgets(request: Request, facts: Facts) -> PersonBudgets:
@@ -105,19 +108,30 @@ def _budgets(request: Request, facts: Facts) -> PersonBudgets:
     return PersonBudgets(np.array([nano]), np.array([facts.rows]))
 
 
-def _reader(dataset: Dataset, facts: Facts, budgets: PersonBudgets, where: Any, **measure: Any) -> Any:
-    if facts.budgets is not None:
-        return TableReader(dataset, budgets, facts.levels, where, **measure)
-    return PlainReader(dataset, where, **measure)
+def _reader(
+    dataset: Dataset, facts: Facts, where: Any, measure: str | None = None, steps: int | None = None, base: int = 0
+) -> Any:
+    from sfumato.people.reading import DatasetReader
+
+    if facts.roster_levels is not None:
+        return DatasetReader(dataset, facts.roster_levels, where, measure, steps, base)
+    return PlainReader(dataset, where, measure, steps, base)
 
 
-def _priced(question: Question, facts: Facts, reader: Callable[[Dataset], Any]) -> list[Option]:
-    from sfumato.people.mechanisms import choose_option, preview
+def preview_all(question: Question) -> Any:
+    """Every applicable mechanism."""
+    from sfumato.people.mechanisms import preview
 
-    found = preview(question)
+    return preview(question)
+
+
+def _priced(found: Any, facts: Facts, budgets: PersonBudgets, reader: Callable[[Dataset], Any]) -> list[Option]:
+    from sfumato.people.mechanisms import choose_option
+
     best = choose_option(found)
     ordered = [best, *(o for o in found if o is not best)]
-    if facts.budgets is None:  # with one budget all linear mechanisms are the same plain Laplace sum
+    plain = facts.budgets is None
+    if plain:  # with one budget all linear mechanisms are the same plain Laplace sum
         ordered = [o for o in ordered if o.mechanism == "minimum"]
 
     def runner(option: Any) -> Callable[[Dataset, Meter], Any]:
@@ -125,12 +139,12 @@ def _priced(question: Question, facts: Facts, reader: Callable[[Dataset], Any]) 
 
     return [
         Option(
-            "laplace" if facts.budgets is None else o.mechanism,
+            "laplace" if plain else o.mechanism,
             o.charge,
             o.expected_rmse,
-            "the same noise for everybody" if facts.budgets is None else o.note,
+            "the same noise for everybody" if plain else o.note,
             runner(o),
-            budgets=question.budgets,
+            budgets=budgets,
         )
         for o in ordered
     ]
@@ -157,6 +171,12 @@ class PlainReader:
         raise InputError("sampling needs budgets that differ")
 
 
+def _present(column: str, where: str | None) -> str:
+    """Rows with a value: a missing one has no part in a mean."""
+    quoted = '"' + column.replace('"', '""') + '"'
+    return f"{quoted} is not missing" if where is None else f"({where}) and {quoted} is not missing"
+
+
 def _check_where(where: Any, facts: Facts) -> None:
     """A typo in a condition is found in the preview, not after the table was opened."""
     from sfumato.tables import parse_where
@@ -164,4 +184,4 @@ def _check_where(where: Any, facts: Facts) -> None:
     parse_where(where, facts.schema)
 
 
-KINDS = (CountKind(), SumKind())
+KINDS = (CountKind(), MeasureKind("sum"), MeasureKind("mean"))

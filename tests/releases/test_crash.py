@@ -1,0 +1,100 @@
+"""`kill -9` at random moments of a real release: never an artefact without a durable charge, and the ledger works on."""
+
+import importlib
+import json
+import os
+import signal
+import time
+import traceback
+
+import clinic
+import numpy as np
+import pytest
+
+from sfumato.ledger import Ledger
+from sfumato.releases import artefact
+from sfumato.releases.execute import load, release
+
+KILLS = 200
+
+PLAN = """
+[dataset]
+name = "clinic"
+source = "clinic.parquet"
+schema = "clinic.toml"
+rows = 2000
+
+[ledger]
+location = "clinic.ledger"
+epsilon = 1000
+
+[[release]]
+name = "r{number}"
+kind = "count"
+where = "age >= {age}"
+epsilon = 0.{number:06d}1
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_two_hundred_kills_leave_no_uncharged_artefact(tmp_path, monkeypatch):
+    # Children are forked from this process: load here what each of them would load, and leave out the picture.
+    for module in ("ibis", "ibis.backends.duckdb", "pandas", "pyarrow.parquet", "sqlalchemy.dialects.sqlite"):
+        importlib.import_module(module)
+    monkeypatch.setattr(artefact, "report", lambda *_: "<p>no picture</p>")
+    clinic.make(tmp_path)
+    number = 0
+
+    def start():
+        """A child that makes one release; the parent has everything imported, so it starts at once."""
+        nonlocal number
+        number += 1
+        path = tmp_path / f"plan{number}.toml"
+        path.write_text(PLAN.format(number=number, age=number % 90))
+        child = os.fork()
+        if child == 0:
+            try:
+                release(load(path))
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+        return child
+
+    # A full run from a warm process tells over which span the kills must fall. It forks too, so that the engine's threads
+    # never exist in this process.
+    begin = time.perf_counter()
+    for _ in range(3):
+        assert os.waitpid(start(), 0)[1] == 0
+    span = (time.perf_counter() - begin) / 3
+
+    rng = np.random.default_rng()
+    killed = finished = 0
+    while killed < KILLS:
+        child = start()
+        time.sleep(rng.uniform(0, 1.1 * span))
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status):
+            killed += 1
+        else:
+            finished += 1
+            assert os.waitstatus_to_exitcode(status) == 0
+
+    ledger = Ledger.open(tmp_path / "clinic.ledger")
+    ledger.verify("clinic")
+    entries = {entry.id: entry for entry in ledger.history("clinic")}
+    assert ledger.balance("clinic").total.spent == sum(entry.total for entry in entries.values())
+    folders = [p for p in (tmp_path / "releases").iterdir() if not p.name.startswith(".")]
+    for folder in folders:
+        made = json.loads((folder / "certificate.json").read_text())
+        entry = entries[made["reservation"]]
+        assert entry.state in ("reserved", "committed")
+        assert entry.total / 1e9 == float(made["charged"]["epsilon"])
+    committed = [e for e in entries.values() if e.state == "committed"]
+    assert len(committed) >= 3 + finished
+    assert {e.artefact["folder"] for e in committed} <= {str(f) for f in folders}
+    # Kills must have hit before, between and after the steps, or this test proves nothing.
+    assert len(entries) < number
+    assert len(committed) < len(entries)
+    assert os.waitpid(start(), 0)[1] == 0

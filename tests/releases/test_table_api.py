@@ -1,0 +1,125 @@
+"""`sf.open(...)`: previews, counts, sums, means and histograms on a frame or a file."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sfumato as sf
+from sfumato.errors import BudgetError, InputError
+
+SCHEMA = sf.Schema(
+    {
+        "age": sf.Numeric(0, 100, bins=10, integer=True),
+        "income": sf.Numeric(-1000, 3000, bins=8),
+        "sex": sf.Categorical(["f", "m"]),
+    }
+)
+N = 4000
+
+
+def people(seed=3):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(0, 100, N),
+            "income": rng.normal(900, 500, N).clip(-1000, 3000),
+            "sex": rng.choice(["f", "m"], N),
+            "consent": rng.choice(["strict", "open"], N, p=[0.6, 0.4]),
+        }
+    )
+
+
+def opened(frame, **more):
+    counts = frame["consent"].value_counts()
+    roster = sf.Roster.tiers(
+        {"strict": 0.2, "open": 2.0}, column="consent", counts={k: int(counts[k]) for k in counts.index}
+    )
+    return sf.open(frame, schema=SCHEMA, budgets=roster, **more)
+
+
+def test_every_kind_is_near_the_truth_within_its_own_error():
+    frame = people()
+    table = opened(frame, noise=sf.Seeded(1))
+    answers = {
+        "count": (table.count(where="age >= 50", share=0.2), (frame["age"] >= 50).sum()),
+        "sum": (table.sum("age", where="sex = 'f'", share=0.2), frame.loc[frame["sex"] == "f", "age"].sum()),
+        "shifted sum": (table.sum("income", share=0.2), frame["income"].sum()),
+        "mean": (table.mean("income", where="sex = 'm'", share=0.2), frame.loc[frame["sex"] == "m", "income"].mean()),
+    }
+    for name, (answer, truth) in answers.items():
+        assert abs(answer.value - truth) < 10 * answer.expected_rmse, name
+        low, high = answer.interval(0.999)
+        assert low <= answer.value <= high, name
+        assert not answer.guarantee.private, name
+    assert float(table.balance().people.left.min()) >= 0
+
+
+def test_the_intervals_cover_as_often_as_they_say():
+    frame = people()
+    truth = (frame["age"] >= 50).sum()
+    inside = 0
+    for seed in range(120):
+        answer = opened(frame, noise=sf.Seeded(seed)).count(where="age >= 50")
+        low, high = answer.interval(0.9)
+        inside += low <= truth <= high
+    # 0.9 of 120 is 108; a binomial below 94 happens once in 100,000 runs. The interval may be wider, never narrower.
+    assert inside >= 94
+
+
+def test_the_same_request_is_answered_from_the_ledger_for_free():
+    table = opened(people())
+    first = table.count(where="age >= 50", share=0.5)
+    left = table.balance().people.left.copy()
+    again = table.count(where="age >= 50", share=0.5)
+    assert again.repeated
+    assert again.value == first.value
+    assert again.interval() == pytest.approx(first.interval())
+    assert (table.balance().people.left == left).all()
+    with pytest.raises(InputError):
+        again.interval(0.5)
+
+
+def test_the_budget_runs_out_and_says_so():
+    table = opened(people())
+    table.count(where="age >= 50", mechanism="minimum")
+    with pytest.raises(BudgetError, match="strict"):
+        table.count(where="age >= 60", mechanism="minimum")
+
+
+def test_one_epsilon_for_all_needs_a_cap():
+    table = sf.open(people(), schema=SCHEMA, rows=N)
+    assert len(table.preview("histogram", columns=["age"], epsilon=0.5)) > 1
+    with pytest.raises(InputError, match=r"sf\.open\(\.\.\., epsilon=1\)"):
+        table.histogram("age", epsilon=0.5)
+    capped = sf.open(people(), schema=SCHEMA, rows=N, epsilon=1)
+    capped.histogram("age", "sex", epsilon=0.5)
+    assert capped.balance().total.left == 500_000_000
+
+
+def test_unknown_words_are_refused_before_anything_is_read():
+    table = opened(people())
+    with pytest.raises(InputError, match="did you mean 'where'"):
+        table.count(wehre="age > 3")
+    with pytest.raises(InputError, match="known: count"):
+        table.preview("cuont")
+    with pytest.raises(InputError, match="categorical"):
+        table.mean("sex")
+
+
+def test_saving_writes_the_same_folder_as_a_plan(tmp_path):
+    released = opened(people()).count(where="age >= 50")
+    folder = released.save(tmp_path / "over50")
+    assert sorted(p.name for p in folder.iterdir()) == ["certificate.json", "data.json", "data.parquet", "report.html"]
+    assert released.save(tmp_path / "over50") == folder
+
+
+def test_a_mean_never_mixes_two_samples_of_a_persons_rows():
+    """With one of many rows kept at random, a person moves the centred sum by at most the lattice, whichever row it is."""
+    from sfumato.people.reading import DatasetReader
+
+    schema = sf.Schema({"age": SCHEMA["age"]}, unit=sf.PrivacyUnit("who", 1))
+    frame = pd.DataFrame({"who": [1] * 40, "age": [100, 0] * 20, "epsilon": [1.0] * 40})
+    dataset = sf.open(frame, schema=schema, budgets=sf.Roster.column("epsilon", people=sf.PersonBudgets.of([1.0]))).dataset
+    reader = DatasetReader.centred(dataset, sf.PersonBudgets.of([1.0]), measure="age", steps=100, where="age >= 50")
+    seen = {int(reader.group_sums()[0]) for _ in range(12)}
+    assert seen <= {0, 100}  # the row with age 100 (+100 half steps), or the other one, which the condition leaves out

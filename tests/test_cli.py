@@ -1,0 +1,118 @@
+"""The command line: what it prints, its JSON, its exit codes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.cli import app
+
+run = CliRunner().invoke
+
+
+def sfumato(*words, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "sfumato.cli", *map(str, words)], capture_output=True, text=True, cwd=cwd, timeout=240
+    )
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "clinic"
+    done = sfumato("demo", "--folder", folder, "--patients", 3000)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout
+
+
+def test_the_demo_previews_releases_and_shows_the_ledger(demo):
+    folder, said = demo
+    assert "affine" in said
+    assert "committed" in said
+    assert "Nobody loses more than they granted" in " ".join(said.split())
+    for name in ("over65", "ages"):
+        assert (folder / "releases" / name / "report.html").stat().st_size > 10_000
+    again = sfumato("demo", "--folder", folder)
+    assert again.returncode == 0
+    assert " ".join(again.stdout.split()).count("already paid for") == 2
+
+
+def test_preview_release_and_ledger_speak_json(demo):
+    folder, _ = demo
+    plan = folder / "plan.toml"
+    preview = run(app, ["preview", str(plan), "--json"])
+    assert preview.exit_code == 0
+    assert json.loads(preview.stdout)["releases"][0]["chosen"] == "affine"
+    released = run(app, ["release", str(plan), "--json"])
+    assert [r["repeated"] for r in json.loads(released.stdout)["releases"]] == [True, True]
+    ledger = run(app, ["ledger", "--plan", str(plan), "--json"])
+    people = json.loads(ledger.stdout)["datasets"][0]["people"]
+    assert [p["name"] for p in people] == ["strict", "standard", "open"]
+    assert people[0]["left"] == ["0", "0"]
+
+
+def test_refusals_exit_with_two_and_one_clear_line(tmp_path, demo):
+    folder, _ = demo
+    broken = tmp_path / "plan.toml"
+    broken.write_text((folder / "plan.toml").read_text().replace("[ledger]", "[leger]"))
+    refused = sfumato("preview", broken)
+    assert refused.returncode == 2
+    assert "did you mean 'ledger'?" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert sfumato("preview", tmp_path / "nothing.toml").returncode == 2
+    assert sfumato("ledger", "nobody", cwd=tmp_path).returncode == 2
+    assert not (tmp_path / "nobody.ledger").exists()
+    assert sfumato("bench", "nothing").returncode == 2
+
+
+def test_a_ledger_from_a_newer_version_is_refused(tmp_path, demo):
+    import shutil
+    import sqlite3
+
+    folder, _ = demo
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    shutil.rmtree(copy / "releases")
+    with sqlite3.connect(copy / "clinic.ledger") as db:
+        named = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE '%meta%'").fetchone()[0]
+        for (trigger,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            db.execute(f'DROP TRIGGER "{trigger}"')
+        db.execute(f"UPDATE \"{named}\" SET value = '999' WHERE name = 'version'")
+    db.close()
+    refused = sfumato("release", copy / "plan.toml")
+    assert refused.returncode == 2
+    assert "upgrade Sfumato" in refused.stderr
+    assert not (copy / "releases").exists()
+
+
+def test_version_and_help():
+    assert run(app, ["--version"]).stdout.startswith("sfumato ")
+    said = run(app, ["--help"]).stdout
+    for command in ("preview", "release", "ledger", "bench", "audit", "demo"):
+        assert command in said
+
+
+def test_importing_sfumato_loads_no_engine_and_takes_little_time():
+    code = (
+        "import sys, time; t = time.perf_counter(); import sfumato; sfumato.PersonBudgets; "
+        "print(time.perf_counter() - t); "
+        "heavy = ('ibis', 'duckdb', 'pandas', 'sqlalchemy', 'matplotlib', 'sklearn', 'scipy'); "
+        "print([m for m in heavy if m in sys.modules])"
+    )
+    best = 9.0
+    for _ in range(3):
+        took, loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split("\n")[:2]
+        assert loaded == "[]"
+        best = min(best, float(took))
+    assert best < 0.5
+
+
+def test_the_readme_example_works_as_pasted(tmp_path):
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    blocks = [b.split("```")[0] for b in text.split("```python\n")[1:]]
+    assert blocks
+    for block in blocks:
+        done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, cwd=tmp_path, timeout=240)
+        assert done.returncode == 0, done.stderr
