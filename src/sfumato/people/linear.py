@@ -148,7 +148,7 @@ class LinearPlan:
         q = self.question
         n = q.people
         noise = LaplacePlusNormal(tuple(self.noise_scales.tolist()))
-        spread = self.spread(_plausible_variance(q, mean, noise.halfwidth(0.95) / (n * q.unit)))
+        spread = self.spread(_plausible_variance(q, mean, 2 * noise.rmse / (n * q.unit)))
         low, high = q.low * q.rows_per_person, q.high * q.rows_per_person
         found = heterogeneity(self, part_means)
         return Estimate(

@@ -121,17 +121,15 @@ def utility_based(budgets: PersonBudgets, utility: Utility, *, parts: int | None
     best = np.full(groups + 1, -np.inf)
     best[0] = 0.0
     for layer in range(layers):
-        start = best if parts is not None else best.copy()
+        # With a free number of parts the one layer feeds itself: `after` is `before`, filled from left to right.
         after = np.full(groups + 1, -np.inf)
+        after[0] = 0.0 if parts is None else -np.inf
+        before = after if parts is None else best
         for b in range(1, groups + 1):
-            # With a free number of parts the same layer feeds itself.
-            source = start if parts is not None else best
             size = heads[b] - heads[:b]
-            value = np.where(size >= minimum_size, source[:b] + _checked(utility, size, e[:b], minimum_size), -np.inf)
-            a = int(np.argmax(value))
-            after[b], back[layer, b] = value[a], a
-            if parts is None:
-                best[b] = after[b]
+            value = np.where(size >= minimum_size, before[:b] + _checked(utility, size, e[:b], minimum_size), -np.inf)
+            back[layer, b] = int(np.argmax(value))
+            after[b] = value[back[layer, b]]
         best = after
     if best[groups] == -np.inf:
         raise InputError(f"{layers} parts of at least {minimum_size} people do not fit {budgets.people} people")

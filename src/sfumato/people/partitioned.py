@@ -50,7 +50,8 @@ def utility_plan(
     useful = utility or count_precision(variance=question.variance / question.span**2, reach=question.reach / question.span)
 
     def cut(left: PersonBudgets) -> Partition:
-        return utility_based(left, useful, parts=parts, minimum_size=minimum_size)
+        fit = None if parts is None else min(parts, left.groups)
+        return utility_based(left, useful, parts=fit, minimum_size=minimum_size)
 
     return _plan("partition", question, cut, rounds, digits=3, drop=drop_dominated)
 
@@ -81,7 +82,12 @@ def _plan(name: str, question: Question, cut: Cut, rounds: int, *, digits: int, 
     made: list[Round] = []
     left = question.levels.copy()
     for number in range(rounds):
-        one = _one_round(question, left, cut, digits if number == 0 else digits + 1, drop)
+        try:
+            one = _one_round(question, left, cut, digits if number == 0 else digits + 1, drop)
+        except InputError:
+            if number == 0:
+                raise
+            break  # so few people have budget left that the minimum size cannot be met
         if one is None:
             break
         made.append(one)

@@ -1,0 +1,198 @@
+"""Brute force on tiny rosters: no person's loss exceeds what they granted, whatever the data.
+
+Linear mechanisms: what is handed to the noise is recorded for every data set and each of its neighbours; with discrete
+Laplace noise the largest log-ratio of output probabilities is exactly Σ |difference| rate. Sampling and the exponential
+mechanism: the whole output distribution is computed.
+"""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from sfumato.people import ArrayReader, PairReader, Question, plan_option, preview_mean
+from sfumato.people.sampling import keep_thresholds
+from sfumato.privacy import NANO, Meter, PersonBudgets, Seeded
+from sfumato.privacy.noise import laplace
+
+BUDGETS = [0.05, 0.11, 0.11, 0.4, 0.9]
+ROSTER = PersonBudgets.of(BUDGETS)
+GROUPS = np.array([0, 1, 1, 2, 3])
+LINEAR = {
+    "affine": {},
+    "minimum": {},
+    "threshold": {},
+    "stretching": {},
+    "robust": {},
+    "partition": {"parts": 3, "rounds": 3},
+    "privacy-aware": {"parts": 3, "rounds": 4},
+}
+
+
+class Recorder(Meter):
+    """Keeps the exact vectors and rates that get noise."""
+
+    def __init__(self, **options):
+        super().__init__(source=Seeded(1), **options)
+        self.calls = []
+
+    def laplace(self, values, **options):
+        def seen():
+            exact = np.asarray(values() if callable(values) else values)
+            self.calls.append((exact.astype(object), options["rate"]))
+            return exact
+
+        return super().laplace(seen, **options)
+
+
+def _loss(first, second):
+    """Largest log-ratio, in nano-ε."""
+    return sum(int(np.abs(a - b).sum()) * int(r) for (a, r), (b, _) in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("mechanism", LINEAR)
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 3), (-2, 1)])
+def test_linear_mechanisms(mechanism, low, high):
+    option = plan_option(Question(ROSTER, low=low, high=high), mechanism, **LINEAR[mechanism])
+
+    def calls(x):
+        meter = Recorder(limit=option.charge, budgets=ROSTER)
+        option.run(ArrayReader.of(GROUPS, np.array(x), low=low, high=high, group_count=4), meter)
+        return meter.calls, meter.spent().people
+
+    ends = sorted({low, 0, high})
+    seen = {x: calls(x) for x in product(ends, repeat=5)}
+    worst = np.zeros(5, dtype=object)
+    for x, (made, spent) in seen.items():
+        assert (spent == option.charge.people).all()
+        for person in range(5):
+            neighbour = tuple(0 if u == person else v for u, v in enumerate(x))
+            worst[person] = max(worst[person], _loss(made, seen[neighbour][0]))
+    granted = ROSTER.levels[GROUPS]
+    assert all(w <= g for w, g in zip(worst, granted, strict=True))
+    # The charge is not only safe but exact: somebody's data attain it.
+    assert worst.tolist() == option.charge.people[GROUPS].tolist()
+
+
+def test_several_rows_per_person():
+    question = Question(ROSTER, rows_per_person=3)
+    option = plan_option(question, "affine")
+    meter = Recorder(limit=option.charge, budgets=ROSTER, rows_per_person=3)
+    rows = np.repeat(GROUPS, 3)
+    option.run(ArrayReader.of(rows, np.ones(15, dtype=int), group_count=4), meter)
+    for person in range(5):
+        x = np.ones(15, dtype=int)
+        x[3 * person : 3 * person + 3] = 0
+        other = Recorder(limit=option.charge, budgets=ROSTER, rows_per_person=3)
+        option.run(ArrayReader.of(rows, x, group_count=4), other)
+        assert _loss(meter.calls, other.calls) <= ROSTER.levels[GROUPS[person]]
+
+
+@pytest.mark.parametrize("mechanism", ["affine", "minimum", "partition", "robust"])
+def test_means_spend_two_halves(mechanism):
+    option = {o.mechanism: o for o in preview_mean(ROSTER, low=0, high=10, steps=4)}[mechanism]
+
+    def calls(v, keep):
+        centred = ArrayReader.of(GROUPS, np.where(keep, 2 * v - 4, 0), low=-4, high=4, group_count=4)
+        meter = Recorder(limit=option.charge, budgets=ROSTER)
+        option.run(PairReader(centred, ArrayReader.of(GROUPS, keep.astype(int), group_count=4)), meter)
+        return meter.calls
+
+    for extreme in (0, 4):
+        everybody = calls(np.full(5, extreme), np.ones(5, dtype=bool))
+        for person in range(5):
+            keep = np.arange(5) != person
+            assert _loss(everybody, calls(np.full(5, extreme), keep)) <= ROSTER.levels[GROUPS[person]]
+
+
+def _sampled_pmf(x, p, rate, outputs):
+    """Law of (sum of the kept records) + discrete Laplace."""
+    kept = np.array([1.0])
+    for value, share in zip(x, p, strict=True):
+        kept = np.convolve(kept, [1 - share, share] if value else [1.0])
+    q = np.exp(-rate / NANO)
+    noise = (1 - q) / (1 + q) * q ** np.abs(outputs[:, None] - np.arange(kept.size)[None, :])
+    return noise @ kept
+
+
+@pytest.mark.parametrize("threshold", [0.05, 0.2, 0.4, 0.9])
+def test_sampling(threshold):
+    option = plan_option(Question(ROSTER), "sampling", threshold=int(threshold * NANO))
+    p = (option.plan.thresholds / 2.0**63)[GROUPS]
+    outputs = np.arange(-40, 46)
+    worst = np.zeros(5)
+    for x in product([0, 1], repeat=5):
+        pmf = _sampled_pmf(x, p, option.plan.rate, outputs)
+        for person in range(5):
+            other = _sampled_pmf([v * (u != person) for u, v in enumerate(x)], p, option.plan.rate, outputs)
+            worst[person] = max(worst[person], np.abs(np.log(pmf / other)).max() * NANO)
+    assert (worst <= ROSTER.levels[GROUPS] + 1e-3).all()
+    assert (worst <= option.charge.people[GROUPS] + 1e-3).all()
+    # Nothing is given away either: people below the threshold use what they granted.
+    low = ROSTER.levels[GROUPS] < threshold * NANO
+    assert (worst[low] >= 0.999 * ROSTER.levels[GROUPS][low]).all()
+
+
+def test_keep_probabilities_never_pass_the_price():
+    rng = np.random.default_rng(0)
+    levels = np.unique((10 ** rng.uniform(0, 9.5, 2000)).astype(np.int64))
+    for loss in (10**3, 10**8, 3 * 10**9):
+        exact = np.log1p(keep_thresholds(levels, loss) / 2.0**63 * np.expm1(loss / NANO)) * NANO
+        assert (exact <= levels * (1 + 1e-12)).all()
+
+
+def _noisy_max_pmf(scores):
+    """Exact law of the noisy maximum with unit exponential noise, by quadrature on x = score + noise of the winner."""
+    x = np.linspace(0, 40, 20_001) + scores.max()
+    tail = np.exp(-np.maximum(x[:, None] - scores[None, :], 0.0))
+    below = np.where(x[:, None] >= scores[None, :], 1 - tail, 0.0)
+    out = []
+    for i in range(scores.size):
+        density = tail[:, i] * np.prod(np.delete(below, i, axis=1), axis=1)
+        out.append(np.trapezoid(density, x))
+    return np.array(out)
+
+
+@pytest.mark.parametrize("high", [1, 2])
+def test_exponential_mechanism(high):
+    roster = PersonBudgets.of([0.2, 0.7, 1.5])
+    groups = np.array([0, 1, 2])
+    option = plan_option(Question(roster, high=high), "exponential")
+
+    def pmf(x):
+        sums = np.bincount(groups, weights=x, minlength=3).astype(np.int64)
+        return _noisy_max_pmf(option.plan.scores(sums) / NANO)
+
+    seen = {x: pmf(x) for x in product(range(high + 1), repeat=3)}
+    worst = np.zeros(3)
+    for x, law in seen.items():
+        assert law.sum() == pytest.approx(1, abs=1e-6)
+        for person in range(3):
+            other = seen[tuple(0 if u == person else v for u, v in enumerate(x))]
+            worst[person] = max(worst[person], np.abs(np.log(law / other)).max())
+    assert (worst <= roster.epsilons[groups] + 1e-5).all()
+
+
+def test_a_plan_cannot_run_on_a_smaller_limit():
+    from sfumato.errors import BudgetError
+    from sfumato.privacy import Charge
+
+    option = plan_option(Question(ROSTER), "affine")
+    meter = Meter(limit=Charge(10**7, np.full(4, 10**7)), budgets=ROSTER)
+
+    class Untouchable:
+        def __getattr__(self, name):
+            raise AssertionError("the table was read before the price was accepted")
+
+    with pytest.raises(BudgetError):
+        option.run(Untouchable(), meter)
+
+
+def test_the_brute_force_rejects_weights_that_are_too_large():
+    """The check above must be able to fail: 30% more weight is noticed."""
+    option = plan_option(Question(ROSTER), "affine")
+    weights = (option.plan.rounds[0].weights * 13) // 10
+    sums = ArrayReader.of(GROUPS, np.ones(5, dtype=int), group_count=4)
+    less = ArrayReader.of(GROUPS, np.array([0, 1, 1, 1, 1]), group_count=4)
+    assert sums.weighted_sum(weights) - less.weighted_sum(weights) > ROSTER.levels[0]
+    assert laplace(1, source=Seeded(1)).shape == ()
