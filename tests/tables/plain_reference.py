@@ -16,10 +16,10 @@ NANO = 10**9
 def clean(value: Any, domain: Any) -> Any:
     """The cleaned value, or None where the value is outside the domain."""
     if not isinstance(domain, Numeric):
-        if value is None or isinstance(value, float) and math.isnan(value):
+        if value is None or (isinstance(value, float) and math.isnan(value)):
             return None
         return next((v for v in domain.values if v == value and isinstance(v, str) == isinstance(value, str)), None)
-    if value is None or isinstance(value, float) and math.isnan(value):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if value < domain.low or value > domain.high:
         if domain.outside == "other":

@@ -205,14 +205,15 @@ class Dataset:
         steps: int | None = None,
         base: int = 0,
     ) -> NDArray[np.int64]:
-        """Rows (or sums of a measure, ``base`` plus its place on the lattice) per budget level, in the order of `budgets.levels`.
+        """Rows per budget level (or sums of a measure, ``base`` plus its place on the lattice), in order of level.
 
         A person whose budget lies between two levels belongs to the lower one, below the first to none.
         """
         roster = self._roster()
         people = budgets if budgets is not None else self.person_budgets()
         lattice_steps = self._steps(measure, steps)
-        sums.check_range(abs(base) + lattice_steps)
+        if sums.check_range(abs(base) + lattice_steps):
+            raise InputError(f"base {base} is too large for sums in 64 bits; use a coarser lattice (steps)")
         keys, totals = sums.by_key(self, where, measure, lattice_steps, base)
         return sums.align(roster, keys, totals, people)
 

@@ -90,7 +90,7 @@ class Numeric:
     low: Number = None  # type: ignore[assignment]  # filled from the edges
     high: Number = None  # type: ignore[assignment]
     bins: int | None = None
-    edges: tuple[Number, ...] = None  # type: ignore[assignment]  # filled from the bins
+    edges: Sequence[Number] = None  # type: ignore[assignment]  # filled from the bins; a tuple once built
     integer: bool = False
     outside: Literal["clamp", "other"] = "clamp"
     other: bool | str = False
@@ -238,7 +238,7 @@ class Categorical:
     sfumato.errors.SchemaError: the value 'F' is listed twice
     """
 
-    values: tuple[Leaf, ...]
+    values: Sequence[Leaf]  # a tuple once built
     other: bool | str = False
     taxonomy: Taxonomy | None = None
 
@@ -284,7 +284,7 @@ class Categorical:
 
     def group_codes(self, level: int) -> NDArray[np.int64]:
         """For each cell its node at `level` of the taxonomy; the other cell is a node of its own below the root."""
-        return _group_codes(self.taxonomy or Taxonomy(leaves=self.values), level, self.values, bool(self.other))
+        return _group_codes(self.taxonomy or Taxonomy(leaves=tuple(self.values)), level, self.values, bool(self.other))
 
 
 Domain: TypeAlias = Numeric | Categorical

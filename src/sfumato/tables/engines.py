@@ -158,8 +158,11 @@ def _duckdb(path: str | None = None) -> Any:
     # DuckDB would spill to a folder beside the caller's files.
     spill = str(Path(tempfile.gettempdir()) / "sfumato-duckdb")
     if path is None:
-        return ibis.duckdb.connect(temp_directory=spill)
-    return ibis.duckdb.connect(path, read_only=True, temp_directory=spill)
+        backend = ibis.duckdb.connect(temp_directory=spill)
+    else:
+        backend = ibis.duckdb.connect(path, read_only=True, temp_directory=spill)
+    backend.con.execute("SET enable_progress_bar = false")  # it would write over the caller's output
+    return backend
 
 
 def _shared_duckdb(near: Engine | None) -> Any:

@@ -59,11 +59,11 @@ def _measured(
 
 def plain(dataset: Dataset, measure: str, steps: int, base: int, where: Where) -> int:
     """The sum of a measure over all rows, whoever's they are."""
-    check_range(abs(base) + steps)
+    wide = check_range(abs(base) + steps)
     rows, sources = dataset._rows([measure], where)
     domain: Any = dataset.schema.columns[measure]
     table = rows.select(value=lattice(sources[measure], domain, steps, base))
-    found = dataset.engine.fetch(table.aggregate(total=table["value"].sum()))
+    found = dataset.engine.fetch(table.aggregate(total=_total(table["value"], wide)))
     return sum(_integers(found["total"]))
 
 
