@@ -1,0 +1,208 @@
+"""Public schemas of the two data sets on which the grids are measured: UCI Adult and UCI Bank Marketing.
+
+Numbers get bins of equal width (a power of two of them) between round public bounds, categories a small tree by meaning. Nothing
+in this file was read off the data beyond what their public documentation says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InputError
+from sfumato.grids.counting import Records
+from sfumato.grids.from_schema import Attribute, attributes_of
+from sfumato.tables.domains import Categorical, Domain, Numeric
+from sfumato.tables.schema import Schema
+
+_EDUCATION = {
+    "no higher education": {
+        "elementary": ["Preschool", "1st-4th", "5th-6th", "7th-8th"],
+        "secondary": {"junior": ["9th", "10th"], "senior": ["11th", "12th", "HS-grad"]},
+    },
+    "higher education": {
+        "below a degree": ["Some-college", "Assoc-acdm", "Assoc-voc"],
+        "university": {"first degree": ["Bachelors", "Prof-school"], "postgraduate": ["Masters", "Doctorate"]},
+    },
+}
+_COUNTRY = {
+    "America": {
+        "north": ["United-States", "Canada", "Outlying-US(Guam-USVI-etc)"],
+        "middle": [
+            "Mexico", "Cuba", "Jamaica", "Puerto-Rico", "Honduras", "Haiti", "Dominican-Republic", "El-Salvador",
+            "Guatemala", "Nicaragua", "Trinadad&Tobago",
+        ],
+        "south": ["Columbia", "Ecuador", "Peru"],
+    },
+    "Europe": {
+        "west": ["England", "Germany", "France", "Ireland", "Scotland", "Holand-Netherlands", "Italy", "Portugal", "Greece"],
+        "east": ["Poland", "Hungary", "Yugoslavia"],
+    },
+    "Asia": {
+        "east": ["China", "Japan", "Taiwan", "Hong", "Cambodia", "Laos", "Philippines", "Thailand", "Vietnam"],
+        "other": ["India", "Iran", "South"],
+    },
+}  # fmt: skip
+
+
+def _tree(tree: Any) -> Categorical:
+    return Categorical(_leaves(tree), taxonomy=tree)
+
+
+def _leaves(tree: Any) -> list[str]:
+    return [leaf for branch in tree.values() for leaf in _leaves(branch)] if isinstance(tree, dict) else list(tree)
+
+
+def adult_schema() -> Schema:
+    """UCI Adult: does a person earn more than 50,000 dollars a year?"""
+    columns: dict[str, Domain] = {
+        "age": Numeric(15, 95, bins=16),
+        "workclass": _tree(
+            {
+                "employee": {"private": ["Private"], "public": ["Federal-gov", "Local-gov", "State-gov"]},
+                "self-employed": ["Self-emp-inc", "Self-emp-not-inc"],
+                "unpaid": ["Without-pay"],
+            }
+        ),
+        "fnlwgt": Numeric(0, 1_600_000, bins=32),
+        "education": _tree(_EDUCATION),
+        "education_num": Numeric(1, 17, bins=16),
+        "marital_status": _tree(
+            {
+                "married": ["Married-civ-spouse", "Married-AF-spouse"],
+                "was married": ["Divorced", "Separated", "Widowed", "Married-spouse-absent"],
+                "never": ["Never-married"],
+            }
+        ),
+        "occupation": _tree(
+            {
+                "white collar": {
+                    "high": ["Exec-managerial", "Prof-specialty"],
+                    "middle": ["Tech-support", "Sales", "Adm-clerical"],
+                },
+                "blue collar": ["Craft-repair", "Machine-op-inspct", "Transport-moving", "Handlers-cleaners",
+                                "Farming-fishing"],
+                "service": ["Other-service", "Protective-serv", "Priv-house-serv", "Armed-Forces"],
+            }
+        ),
+        "relationship": _tree(
+            {
+                "in family": {"spouse": ["Husband", "Wife"], "child": ["Own-child"]},
+                "not in family": ["Not-in-family", "Other-relative", "Unmarried"],
+            }
+        ),
+        "race": _tree({"white": ["White"], "other": ["Black", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other"]}),
+        "sex": Categorical(["Female", "Male"]),
+        "capital_gain": Numeric(0, 102_400, bins=32),
+        "capital_loss": Numeric(0, 5_120, bins=32),
+        "hours_per_week": Numeric(0, 96, bins=32),
+        "native_country": _tree(_COUNTRY),
+        "income": Categorical(["<=50K", ">50K"]),
+    }  # fmt: skip
+    return Schema(columns)
+
+
+def bank_schema() -> Schema:
+    """UCI Bank Marketing: did the client subscribe to a term deposit?"""
+    yes_no = {"yes": ["yes"], "otherwise": ["no", "unknown"]}
+    columns: dict[str, Domain] = {
+        "age": Numeric(15, 95, bins=16),
+        "job": _tree(
+            {
+                "office": ["admin.", "management", "technician"],
+                "own business": ["entrepreneur", "self-employed"],
+                "manual and service": ["blue-collar", "services", "housemaid"],
+                "not working": ["retired", "student", "unemployed"],
+                "not known": ["unknown"],
+            }
+        ),
+        "marital": _tree({"married": ["married"], "not married": ["single", "divorced", "unknown"]}),
+        "education": _tree(
+            {
+                "basic": ["illiterate", "basic.4y", "basic.6y", "basic.9y"],
+                "middle": ["high.school", "professional.course"],
+                "university": ["university.degree"],
+                "not known": ["unknown"],
+            }
+        ),
+        "default": _tree({"no": ["no"], "otherwise": ["yes", "unknown"]}),
+        "housing": _tree(yes_no),
+        "loan": _tree(yes_no),
+        "contact": Categorical(["cellular", "telephone"]),
+        "month": _tree(
+            {
+                "first quarter": ["mar"],
+                "second quarter": ["apr", "may", "jun"],
+                "third quarter": ["jul", "aug", "sep"],
+                "fourth quarter": ["oct", "nov", "dec"],
+            }
+        ),
+        "day_of_week": _tree({"early": ["mon", "tue"], "late": ["wed", "thu", "fri"]}),
+        "duration": Numeric(0, 5_120, bins=32),
+        "campaign": Numeric(0, 64, bins=32),
+        "pdays": Numeric(0, 1_024, bins=32),
+        "previous": Numeric(0, 8, bins=8),
+        "poutcome": _tree({"success": ["success"], "otherwise": ["failure", "nonexistent"]}),
+        "emp_var_rate": Numeric(-4, 4, bins=16),
+        "cons_price_idx": Numeric(92, 96, bins=16),
+        "cons_conf_idx": Numeric(-56, -24, bins=16),
+        "euribor3m": Numeric(0, 6.4, bins=32),
+        "nr_employed": Numeric(4_900, 5_300, bins=16),
+        "y": Categorical(["no", "yes"]),
+    }
+    return Schema(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A data set, coded once."""
+
+    name: str
+    schema: Schema
+    target: str
+    attributes: tuple[Attribute, ...]
+    records: Records
+
+    def take(self, rows: NDArray[np.intp]) -> Records:
+        """Some of the rows."""
+        r = self.records
+        return Records(r.taxonomies, np.asfortranarray(r.leaves[rows]), r.classes[rows], r.class_labels)
+
+
+FILES = {"adult": "adult.parquet", "bank": "bank_additional_full.parquet"}
+
+
+def load(name: str, folder: Path, *, target: str | None = None) -> Case:
+    """Read and code one of the data sets from a folder of Parquet files."""
+    import pandas as pd
+
+    path = folder / FILES[name]
+    if not path.exists():
+        raise InputError(f"the bench needs {path.name} in the data folder; give it with --data FOLDER")
+    schema = adult_schema() if name == "adult" else bank_schema()
+    return encode(name, pd.read_parquet(path), schema, target or ("income" if name == "adult" else "y"))
+
+
+def encode(name: str, frame: Any, schema: Schema, target: str) -> Case:
+    """Code a data frame by a schema (small frames; a release counts in the engine instead)."""
+    attributes = attributes_of(schema, target=target)
+    leaves = np.empty((len(frame), len(attributes)), dtype=np.int32, order="F")
+    for j, attribute in enumerate(attributes):
+        leaves[:, j] = attribute.leaf_of_cell[cells(attribute.domain, frame[attribute.name])]
+    classes = cells(schema[target], frame[target])
+    records = Records(tuple(a.levels for a in attributes), leaves, classes, schema[target].labels())
+    return Case(name, schema, target, attributes, records)
+
+
+def cells(domain: Domain, column: Any) -> NDArray[np.int64]:
+    """The schema cell of every value."""
+    if isinstance(domain, Numeric):
+        edges = np.array(domain.edges, dtype=np.float64)
+        place = np.searchsorted(edges, np.asarray(column, dtype=np.float64), side="right") - 1
+        return np.clip(place, 0, edges.size - 2)
+    number = {value: i for i, value in enumerate(domain.values)}
+    return np.array([number[value] for value in column], dtype=np.int64)

@@ -1,0 +1,114 @@
+"""From the public schema to levels: trees as given, sensible ones where none is given.
+
+A number without a tree gets its bins merged in pairs, level by level; a category without a tree is everything or each value by
+itself. A cell for values outside the domain is a node of its own on every level below the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import SchemaError
+from sfumato.grids.levels import Levels
+from sfumato.tables.domains import Domain, Numeric
+from sfumato.tables.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """A column as the grids see it: its levels, and the leaf of each schema cell.
+
+    >>> from sfumato.tables.domains import Categorical
+    >>> place = Categorical(["oslo", "bern", "nice"], other=True, taxonomy={"south": ["bern", "nice"], "north": ["oslo"]})
+    >>> a = attribute_of("place", place)
+    >>> a.levels.labels[1], a.levels.labels[2], a.leaf_of_cell.tolist()
+    (('south', 'north', 'other'), ('bern', 'nice', 'oslo', 'other'), [2, 0, 1, 3])
+    """
+
+    name: str
+    domain: Domain
+    levels: Levels
+    leaf_of_cell: NDArray[np.int64]
+
+
+def attribute_of(name: str, domain: Domain) -> Attribute:
+    """Levels of one column."""
+    names = domain.labels()
+    cells = domain.size - bool(domain.other)
+    if domain.taxonomy is not None:
+        partitions = [domain.group_codes(level) for level in range(domain.taxonomy.depth + 1)]
+        groups = [[label for label, _ in domain.taxonomy.groups(level)] for level in range(len(partitions))]
+    elif isinstance(domain, Numeric):
+        partitions, groups = _pairs(domain, cells)
+    else:
+        partitions, groups = [np.zeros(domain.size, dtype=np.int64), np.arange(domain.size)], [["all"], list(names[:cells])]
+    if domain.other:
+        for level in range(1, len(groups)):
+            groups[level].append(names[-1])
+    return Attribute(name, domain, *_in_tree_order(name, domain, names, partitions, groups))
+
+
+def _pairs(domain: Numeric, cells: int) -> tuple[list[NDArray[np.int64]], list[list[str]]]:
+    codes = np.arange(cells)
+    partitions, groups = [], []
+    while True:
+        ends = np.append(np.flatnonzero(np.diff(codes)) + 1, cells)
+        starts = np.concatenate([[0], ends[:-1]])
+        partitions.append(np.append(codes, codes[-1] + 1) if domain.other else codes)
+        groups.append([_span(domain, int(a), int(b)) for a, b in zip(starts, ends, strict=True)])
+        if codes[-1] == 0:
+            break
+        codes = codes // 2
+    if domain.other:
+        partitions.append(np.zeros(cells + 1, dtype=np.int64))
+        groups.append(["all"])
+    return partitions[::-1], groups[::-1]
+
+
+def _span(domain: Numeric, start: int, end: int) -> str:
+    low, high = domain.edges[start], domain.edges[end]
+    if domain.integer:
+        top = high if end == len(domain.edges) - 1 else int(high) - 1
+        return f"{low}" if low == top else f"{low} to {top}"
+    return f"{low:.12g} to {high:.12g}"
+
+
+def _in_tree_order(
+    name: str, domain: Domain, names: Sequence[str], partitions: list[NDArray[np.int64]], groups: list[list[str]]
+) -> tuple[Levels, NDArray[np.int64]]:
+    cell_of_leaf = np.argsort(partitions[-1], kind="stable") if len(partitions[-1]) else np.zeros(0, dtype=np.int64)
+    leaf_of_cell = np.argsort(cell_of_leaf)
+    starts: list[NDArray[np.int64]] = []
+    labels: list[tuple[str, ...]] = []
+    for codes, group in zip(partitions, groups, strict=True):
+        run = codes[cell_of_leaf]
+        first = np.concatenate([[0], np.flatnonzero(np.diff(run)) + 1])
+        if np.unique(run).size != first.size:
+            raise SchemaError(f"the taxonomy of {name!r} does not keep its nodes together")
+        text = tuple(group[int(code)] for code in run[first])
+        if starts and first.size == starts[-1].size:
+            labels[-1] = text if first.size > 1 else labels[-1]
+        else:
+            starts.append(first)
+            labels.append(text)
+    if starts[0].size > 1:
+        raise SchemaError(f"the taxonomy of {name!r} needs a root that covers the whole domain")
+    edges = None
+    if isinstance(domain, Numeric) and not domain.other and (np.diff(cell_of_leaf) == 1).all():
+        edges = np.array(domain.edges, dtype=np.float64)
+    return Levels(name, tuple(labels), tuple(starts), edges=edges), leaf_of_cell
+
+
+def attributes_of(schema: Schema, *, target: str, attributes: Sequence[str] | None = None) -> tuple[Attribute, ...]:
+    """The predictors of a schema: every column but the target, or those named."""
+    schema[target]
+    wanted = tuple(attributes) if attributes is not None else tuple(c for c in schema.names if c != target)
+    if target in wanted:
+        raise SchemaError(f"{target!r} is the target, so it cannot be a predictor")
+    if not wanted:
+        raise SchemaError(f"no predictors beside the target {target!r}")
+    return tuple(attribute_of(name, schema[name]) for name in wanted)
