@@ -68,7 +68,7 @@ def release(
     loaded = load(plan)
     console = _console()
     with cli_show.progress(console, len(loaded.releases) if only is None else 1, quiet=as_json) as step:
-        outcomes = run_plan(loaded, only=only, progress=step)
+        outcomes = run_plan(loaded, only=only, progress=step, notice=_console(stderr=True).print)
     if as_json:
         _print_json(
             {

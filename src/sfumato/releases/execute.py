@@ -59,6 +59,8 @@ def release(plan: Plan, *, only: str | None = None, source: Source = SECURE, pro
             names = ", ".join(r.name for r in plan.releases)
             raise InputError(f"the plan has no release {only!r}; it has {names}")
     ledger = Ledger.open(plan.ledger)
+    if ledger.created:
+        notice(f"a new ledger was started at {ledger.where}: nothing counts as spent yet. Is that where it should be?")
     ledger.register(
         plan.dataset, epsilon=plan.epsilon, people=budgets, attributes=plan.attributes, recipients=plan.recipients
     )
