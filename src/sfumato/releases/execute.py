@@ -47,8 +47,18 @@ def preview(plan: Plan) -> list[Priced]:
     return [price(request, facts) for request in default_shares(plan.releases, budgets is not None)]
 
 
-def release(plan: Plan, *, only: str | None = None, source: Source = SECURE, progress: Progress = _quiet) -> list[Outcome]:
-    """Run the releases of a plan, each charged before it reads anything. `only` names one of them."""
+def release(
+    plan: Plan,
+    *,
+    only: str | None = None,
+    source: Source = SECURE,
+    progress: Progress = _quiet,
+    notice: Callable[[str], None] = lambda _: None,
+) -> list[Outcome]:
+    """Run the releases of a plan, each charged before it reads anything. `only` names one of them.
+
+    `notice` hears what a person should know, such as that a new ledger was started.
+    """
     from sfumato.tables import open as open_table
 
     budgets, _ = _facts(plan)
