@@ -50,12 +50,8 @@ class Measurement:
         whole = inside == size
         cut = (inside > 0) & ~whole
         base = float(self.totals[whole].sum())
-        if not cut.any():
-            reach = noise_quantile(self.rates[whole], confidence)
-            return max(base - reach, 0.0), max(base + reach, 0.0)
-        tail = (1 + confidence) / 2  # each end may fail with half of the rest
-        low = base - noise_quantile(self.rates[whole], 2 * tail - 1)
-        high = base + float(self.totals[cut].sum()) + noise_quantile(self.rates[whole | cut], 2 * tail - 1)
+        low = base - noise_quantile(self.rates[whole], confidence)
+        high = base + float(self.totals[cut].sum()) + noise_quantile(self.rates[whole | cut], confidence)
         return max(low, 0.0), max(high, 0.0)
 
     def width(self, mask: NDArray[np.bool_]) -> float:
@@ -101,21 +97,27 @@ def noise_quantile(rates: Ints, confidence: float) -> float:
     return float(np.ceil(optimize.brentq(miss, 0.0, top)))
 
 
-def tree_sum(levels: tuple[Measurement, ...], mask: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """Totals and rates of the fewest nodes of a tree (root first) that make up `mask`."""
+def tree_bounds(levels: tuple[Measurement, ...], mask: NDArray[np.bool_], confidence: float) -> tuple[float, float]:
+    """The interval from the fewest nodes of a tree (coarse first) that make up `mask`; a leaf that the mask cuts holds
+    between 0 and its total of the rest."""
     left = mask.copy()
-    totals: list[Ints] = []
-    rates: list[Ints] = []
+    base = 0
+    rates = [np.zeros(0, dtype=np.int64)]
     for level in levels:
         size = np.bincount(level.labels, minlength=level.totals.size)
         inside = np.bincount(level.labels[left], minlength=level.totals.size)
         take = (inside == size) & (size > 0)
-        if take.any():
-            totals.append(level.totals[take])
-            rates.append(level.rates[take])
-            left &= ~take[level.labels]
-    empty = np.zeros(0, dtype=np.int64)
-    return np.concatenate([empty, *totals]), np.concatenate([empty, *rates])
+        base += int(level.totals[take].sum())
+        rates.append(level.rates[take])
+        left &= ~take[level.labels]
+    cut = np.unique(levels[-1].labels[left])
+    low = base - noise_quantile(np.concatenate(rates), confidence)
+    high = (
+        base
+        + int(levels[-1].totals[cut].sum())
+        + noise_quantile(np.concatenate([*rates, levels[-1].rates[cut]]), confidence)
+    )
+    return max(low, 0.0), max(high, 0.0)
 
 
 def best_bounds(
@@ -123,8 +125,5 @@ def best_bounds(
 ) -> tuple[float, float]:
     """The interval of the measurement with least noise on this sum; which one that is follows from the noise alone."""
     if tree:
-        totals, rates = tree_sum(measurements, mask)
-        reach, base = noise_quantile(rates, confidence), float(totals.sum())
-        return max(base - reach, 0.0), max(base + reach, 0.0)
-    chosen = min(measurements, key=lambda m: m.width(mask))
-    return chosen.bounds(mask, confidence)
+        return tree_bounds(measurements, mask, confidence)
+    return min(measurements, key=lambda m: m.width(mask)).bounds(mask, confidence)

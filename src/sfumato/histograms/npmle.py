@@ -2,7 +2,7 @@
 
 The noise is known exactly, so the noisy counts y are draws from ``∫ P(y | count) dG(count)`` with an unknown prior G. Its
 nonparametric maximum-likelihood estimate (Kiefer & Wolfowitz 1956; by EM on a grid) is concave to find and needs no tuning;
-the posterior mean under it is close to the best that any rule acting on one bin at a time can do. All of it is
+the posterior mean under it is close to the best that any rule acting on one bin at a time can do (figures in the docs). All of it is
 post-processing of the noisy counts.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.histograms.budgets import Floats, Ints
 from sfumato.privacy import NANO
@@ -19,6 +20,7 @@ from sfumato.privacy.noise import laplace_variance
 REACH = 80.0  # counts further than this many noise scales from 0 are left alone: their prior is locally flat
 MARGIN = 10.0  # counts this much further still take part in the fit
 CELL, STEP = 0.1, 0.25  # width of a cell of noisy counts and step of the prior's grid, in noise scales
+EM_STEPS, PULL = 100, 10.0
 MOST_RATES = 12  # kinds of bins that are told apart when budgets differ
 
 
@@ -30,6 +32,7 @@ class Cells:
     """
 
     grid: Floats
+    scale: float  # the smallest noise scale, in records
     kernel: Floats
     member: Ints  # cell of each fitted bin
     fitted: Ints  # positions of the fitted bins
@@ -55,7 +58,7 @@ def gather(noisy: Ints, rates: Ints, *, step: float = STEP) -> Cells:
     grid = _grid(scale, float(y.max(initial=0)), step)
     kernel = np.tanh(e / 2)[:, None] * np.exp(-e[:, None] * np.abs(centre[:, None] - grid[None, :]))
     # A count far below 0 has no likelihood to speak of anywhere; keep the EM from dividing by zero.
-    return Cells(grid, np.maximum(kernel, 1e-300), member.reshape(-1), fitted)
+    return Cells(grid, float(scale.min()), np.maximum(kernel, 1e-300), member.reshape(-1), fitted)
 
 
 def _kinds(rates: Ints) -> tuple[Ints, Floats]:
@@ -83,11 +86,21 @@ def _grid(scale: Floats, top: float, step: float) -> Floats:
     return np.concatenate(parts)
 
 
-def start_prior(grid: Floats) -> Floats:
-    """Half on zero, half spread evenly."""
-    prior = np.full(grid.size, 0.5 / grid.size)
-    prior[0] += 0.5
-    return prior
+def learn_prior(cells: Cells, allowed: NDArray[np.bool_]) -> Floats:
+    """The prior over the allowed counts: first a smooth decay, then towards the nonparametric maximum likelihood.
+
+    The smooth part mixes exponentials of a dozen scales with an atom at 0; the second part starts from it and keeps
+    `PULL` imaginary bins drawn from it, which steadies the tail where few bins speak.
+    """
+    grid = cells.grid
+    scales = np.geomspace(max(1.0, 0.3 * cells.scale), 40.0 * cells.scale, 12)
+    decays = np.where(allowed, np.exp(-grid / scales[:, None]), 0.0)
+    decays = np.vstack([grid == 0, decays / decays.sum(axis=1, keepdims=True)])
+    weights = cells.weights()
+    shares = fit_prior(cells.kernel @ decays.T, weights, np.full(len(decays), 1.0 / len(decays)), steps=EM_STEPS)
+    spread = np.where(allowed, 0.5 / allowed.sum(), 0.0)
+    spread[0] += 0.5
+    return fit_prior(cells.kernel, weights, 0.999 * (shares @ decays) + 0.001 * spread, steps=EM_STEPS, pull=PULL)
 
 
 def fit_prior(kernel: Floats, weights: Floats, prior: Floats, *, steps: int, pull: float = 0.0) -> Floats:

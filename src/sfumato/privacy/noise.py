@@ -166,6 +166,17 @@ def _signed_block(rates: NDArray[np.int64], out: NDArray[np.int64], source: Sour
     return rejected
 
 
+def geometric(rates: ArrayLike, *, source: Source = SECURE) -> NDArray[np.int64]:
+    """One-sided noise, ``P(X >= k) = exp(-k rate / 1e9)`` for k >= 0, exactly; one independent draw per rate.
+
+    >>> int(geometric([10**9, 10**3]).min()) >= 0
+    True
+    """
+    checked = check_rates(rates)
+    u = source.words(checked.size).view(np.int64) & _LOW_63
+    return _geometric(u, checked.reshape(-1), source).reshape(checked.shape)
+
+
 def laplace_variance(rates: ArrayLike) -> NDArray[np.float64]:
     """The variance of `laplace(rates)`, in squared units.
 
