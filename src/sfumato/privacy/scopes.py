@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from sfumato.privacy.losses import amplified
 
-
 Kind = Literal["sequence", "parallel", "sampled"]
 
 
