@@ -71,10 +71,10 @@ def _trace(back: list[NDArray[np.int32]], groups: int) -> Integers:
 class _Layer:
     """One layer of the dynamic program: the best start of the last part, for every end b.
 
-    Divide and conquer on the ends: once the best starts of two ends are known, those in between lie between them. Where both
-    are the same nothing is left to do, and a start c between starts a < z of the ends l < r is dropped for good unless it
-    beats a at r and z at l (by Monge it can beat them nowhere in between otherwise). On real budgets few starts survive, those
-    after a wide gap, so most of the work is the first few scans.
+    Divide and conquer on the ends: once the best starts of two ends are known, those in between lie between them. Where
+    both are the same nothing is left to do, and a start c between the starts a < z of the ends l < r is dropped for good
+    unless it beats a at r and z at l (by Monge it can beat them nowhere in between otherwise). On real budgets few starts
+    survive, those after a wide gap, so most of the work is the first few scans.
     """
 
     def __init__(self, h: Floats, e: Floats, s1: Floats, heads: Floats, last: Integers, first: int, thin: bool) -> None:
@@ -90,9 +90,9 @@ class _Layer:
     def _thin_out(self) -> None:
         """Drop starts that a neighbour beats at every end.
 
-        With p < a < q, a beats p at b iff ``Q(p,a) + (e_p+e_a) C(b) <= 2 S1(b)`` and q iff ``2 S1(b) <= Q(a,q) + (e_a+e_q) C(b)``,
-        Q the slope of H in e. Both at once need ``Q(p,a) - Q(a,q) <= (e_q - e_p) C(b)``. The best start of an end beats both
-        its neighbours, so it is never dropped, however many are dropped together.
+        With p < a < q, a beats p at b iff ``Q(p,a) + (e_p+e_a) C(b) <= 2 S1(b)`` and q iff ``2 S1(b) <= Q(a,q) + (e_a+e_q)
+        C(b)``, Q the slope of H in e. Both at once need ``Q(p,a) - Q(a,q) <= (e_q - e_p) C(b)``. The best start of an end
+        beats both its neighbours, so it is never dropped, however many are dropped together.
         """
         blocks = [self._thinned(self.columns[i : i + _BLOCK]) for i in range(0, self.columns.size, _BLOCK)]
         self.columns = self._thinned(np.concatenate(blocks))
@@ -147,7 +147,7 @@ class _Layer:
         value = self.ce2[s] * self.heads[b]
         value += self.ce[s] * self.slope[b]
         value += self.ch[s]
-        return value
+        return np.asarray(value)
 
     def _between(self, best: Integers, low: int, x: int, y: int) -> _Tasks | None:
         """The open question between two neighbouring pillars, with the starts that may still win."""

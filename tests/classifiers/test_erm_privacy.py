@@ -1,0 +1,125 @@
+"""Density ratios of the released model, by brute force in one dimension, for every way of using budgets."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from sfumato.classifiers.objective import CURVATURE, calibrate, loss_parts, minimise
+from sfumato.classifiers.personal import PERSONAL, Training, train
+from sfumato.errors import BudgetError, PrivacyError
+from sfumato.privacy import NANO, Meter, PersonBudgets, Seeded
+
+GRID = np.concatenate([-np.geomspace(1e-4, 400, 1500)[::-1], np.geomspace(1e-4, 400, 1500)])
+
+
+def log_density(kind, z, w, penalty, beta):
+    """Of the minimiser f: the noise that leads to f is b(f), with its Jacobian."""
+    margins = GRID[:, None] * z[None, :]
+    _, slope, bend = loss_parts(kind, margins)
+    b = -(slope * z * w).sum(axis=1) - penalty * GRID
+    jacobian = (bend * z**2 * w).sum(axis=1) + penalty
+    return np.log(beta / 2) - beta * np.abs(b) + np.log(jacobian)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "huber"])
+@pytest.mark.parametrize("moves", [1, 2])
+def test_nobody_loses_more_than_their_budget(kind, moves):
+    levels = np.array([0.05, 0.2, 0.5, 2.0]) * NANO
+    at = calibrate(int(0.8 * NANO), kind=kind, dimension=1, moves=moves)
+    weights = at.weights(np.minimum(levels, 0.8 * NANO).astype(np.int64))
+    assert weights[-1] == 1.0
+    worst = np.zeros(4)
+    values = [-1.0, -0.4, 0.4, 1.0]
+    for z in product([-1.0, 0.7], repeat=4):
+        z = np.array(z)
+        for person in range(4):
+            for mine in values:
+                z[person] = mine
+                here = log_density(kind, z, weights, at.penalty, at.beta)
+                # Absence: the record is blank and contributes nothing. Replacement: it is any other record.
+                for other in [None] if moves == 1 else values:
+                    w, changed = weights.copy(), z.copy()
+                    if other is None:
+                        w[person] = 0.0
+                    else:
+                        changed[person] = other
+                    gap = np.abs(here - log_density(kind, changed, w, at.penalty, at.beta)).max()
+                    worst[person] = max(worst[person], gap)
+    granted = np.minimum(levels / NANO, 0.8)
+    assert (worst <= granted * (1 + 1e-9)).all()
+    # The bound is not far from what happens, and weights three times too large would be noticed.
+    assert (worst >= 0.4 * granted).all()
+    z = np.array([1.0, -1.0, -1.0, -1.0])
+    gap = log_density(kind, z, 3 * weights, at.penalty, at.beta) - log_density(
+        kind, z, 3 * weights * [0, 1, 1, 1], at.penalty, at.beta
+    )
+    assert np.abs(gap).max() > granted[0]
+
+
+@pytest.mark.parametrize("kind", ["logistic", "huber"])
+def test_derivatives_and_their_bounds(kind):
+    z = np.linspace(-6, 6, 4001)
+    value, slope, bend = loss_parts(kind, z)
+    assert np.abs(np.gradient(value, z) - slope)[2:-2].max() < 1e-2
+    assert np.abs(slope).max() <= 1
+    assert (bend >= 0).all()
+    assert bend.max() <= CURVATURE[kind] + 1e-12
+
+
+@pytest.mark.parametrize("kind", ["logistic", "huber"])
+def test_the_minimum_is_the_minimum_or_an_error(kind):
+    rng = np.random.default_rng(1)
+    signed = rng.normal(size=(300, 5)) / 5
+    weights, noise = rng.uniform(0, 1, 300), rng.normal(size=5) * 20
+    f = minimise(kind, signed, weights, penalty=0.5, noise=noise)
+    gradient = signed.T @ (weights * loss_parts(kind, signed @ f)[1]) + 0.5 * f + noise
+    assert np.linalg.norm(gradient) < 1e-6
+    with pytest.raises(PrivacyError, match="nothing is released"):
+        minimise(kind, signed, weights, penalty=0.5, noise=noise, most_steps=1)
+
+
+def _training(kind="logistic", seed=0, n=400):
+    rng = np.random.default_rng(seed)
+    nano = rng.choice([0.05, 0.3, 1.0], n, p=[0.5, 0.4, 0.1])
+    budgets = PersonBudgets.of(nano)
+    signed = rng.uniform(-1, 1, (n, 3)) / np.sqrt(3)
+    return Training(kind, signed, np.searchsorted(budgets.epsilons, nano - 1e-12), budgets, 1.0), budgets
+
+
+@pytest.mark.parametrize("mechanism", PERSONAL)
+@pytest.mark.parametrize("split", [1, 3])
+def test_every_mechanism_stays_within_the_roster(mechanism, split):
+    t, budgets = _training()
+    t = Training(t.kind, t.signed, t.groups, t.budgets, t.regularization, split)
+    meter = Meter(budgets=budgets, source=Seeded(2))
+    for _ in range(split):
+        fitted = train(t, meter, mechanism=mechanism, threshold=None, parts=None)
+        assert np.isfinite(fitted.models).all()
+        assert fitted.weights.sum() == pytest.approx(1)
+    spent = meter.spent().people
+    assert (spent <= budgets.levels).all()
+    if mechanism == "weighted":  # everybody at their own ε, up to the cap
+        assert spent[0] > 0.999 * budgets.levels[0] - split
+
+
+def test_a_budget_of_nothing_is_refused():
+    with pytest.raises(BudgetError):
+        calibrate(0, kind="logistic", dimension=3)
+
+
+def test_sampling_keeps_the_records_it_should(monkeypatch):
+    t, budgets = _training(n=3000)
+    kept = []
+
+    def watch(kind, signed, weights, **options):
+        kept.append(signed.shape[0])
+        return minimise(kind, signed, weights, **options)
+
+    monkeypatch.setattr("sfumato.classifiers.personal.minimise", watch)
+    for seed in range(20):
+        train(t, Meter(budgets=budgets, source=Seeded(seed)), mechanism="sampling", threshold=None, parts=None)
+    p = np.expm1(budgets.epsilons) / np.expm1(1.0)
+    expected = float(np.dot(budgets.counts, p))
+    spread = np.sqrt(float(np.dot(budgets.counts, p * (1 - p))) / 20)
+    assert abs(np.mean(kept) - expected) < 5 * spread
