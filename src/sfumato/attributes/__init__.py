@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sfumato.attributes.device_ledger import DeviceLedger, Limits
     from sfumato.attributes.policy import Policy
     from sfumato.attributes.profile import Option, Profile
-    from sfumato.attributes.rebuild import ItemGroups, rebuild_counts
+    from sfumato.attributes.rebuild import ItemGroups, rebuild_counts, shrink
     from sfumato.attributes.recipients import Recipients
     from sfumato.attributes.release import AttributeRelease, release_batch, release_histogram
     from sfumato.attributes.streams import AttributeStream
@@ -44,6 +44,7 @@ _HOME = {
     "rebuild_counts": "rebuild",
     "release_batch": "release",
     "release_histogram": "release",
+    "shrink": "rebuild",
     "utility_bounds": "bounds",
 }
 
@@ -69,6 +70,7 @@ __all__ = [
     "rebuild_counts",
     "release_batch",
     "release_histogram",
+    "shrink",
     "utility_bounds",
 ]
 

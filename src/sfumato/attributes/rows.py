@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_MANY = 2000  # rows left that the solver handles as they are, when looking for dominated ones does not pay
 _WORK = 100_000_000  # comparisons spent on dominated rows; beyond it the rest is kept, which costs time but no exactness
 
 
@@ -85,8 +86,12 @@ def maximal_rows(rows: NDArray[Any], *, block: int = 64, work: int = _WORK) -> N
         if spent > work:
             kept.append(left)
             break
+        before = left.shape[0]
         for row in head:
             left = left[~(left <= row).all(axis=1)]
+        if left.shape[0] > max(_MANY, 0.98 * before):  # rows with weights of their own: hardly any is dominated
+            kept.append(left)
+            break
     return np.concatenate(kept) if kept else rows
 
 
