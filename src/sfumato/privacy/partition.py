@@ -7,12 +7,13 @@ an independent geometric G_b, ``P(G_b >= k) = exp(-k r_b)``, on the integer latt
 otherwise. Then the loss is at most ``max_b r_b (moves_b + max_c moves_c)``.
 
 *Proof.* Let P be a partition, b its interval that contains the record's bin, and fix all noise but G_b. Partitions are
-compared by noisy cost, ties by a fixed order (from the right end, the interval listed first wins). Against partitions that
-contain b too, P's standing depends neither on G_b nor on the record. Any other partition has exactly one interval c
-around the record's bin. If P wins on one table with G_b = g, then on the other its cost has risen by at most moves_b and a
-rival's has fallen by at most moves_c, so P wins with G_b = g + s, s = moves_b + max moves (at equality the tie is the same tie). Winning
-is an up-set in G_b, so its probability on the other table is at least ``P(G_b >= g + s) = exp(-s r_b) P(G_b >= g)`` at
-the least winning g. Average over the other noise. (The reference code of DAWA divides by half of s: that is not enough.)
+compared by noisy cost, ties by a fixed order (from the right end, the interval listed first wins). Against partitions
+that contain b too, P's standing depends neither on G_b nor on the record. Any other partition has exactly one interval c
+around the record's bin. If P wins on one table with G_b = g, then on the other its cost has risen by at most moves_b and
+a rival's has fallen by at most moves_c, so P wins with G_b = g + s, s = moves_b + max moves (at equality the tie is the
+same tie). Winning is an up-set in G_b, so its probability on the other table is at least ``P(G_b >= g + s) = exp(-s r_b)
+P(G_b >= g)`` at the least winning g. Average over the other noise. (The reference code of DAWA divides by half of s: that
+is not enough.)
 """
 
 from __future__ import annotations
