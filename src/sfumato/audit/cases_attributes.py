@@ -1,0 +1,59 @@
+"""Attribute histograms and streams on the pairs of neighbours for which their prices are tight."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.attributes.allocation import allocate
+from sfumato.attributes.catalogue import Catalogue
+from sfumato.attributes.policy import Policy
+from sfumato.attributes.release import release_batch
+from sfumato.attributes.streams import AttributeStream
+from sfumato.audit.harness import AuditCase
+from sfumato.audit.registry import register
+from sfumato.privacy import NANO, Meter, Source
+
+SHOP = Catalogue.of({"novel": {"paper": 1, "fiction": 2}, "map": {"paper": 1, "travel": 1}, "pen": {"paper": 1}})
+POLICY = allocate(SHOP, budgets={"paper": 0.5, "fiction": 0.8, "travel": 1}, epsilon=1)
+_HISTORY = ("novel", "map")
+
+
+def _noisy(which: int, n: int, source: Source) -> NDArray[np.int64]:
+    exact = SHOP.histogram(_HISTORY[which:])  # the second neighbour lacks the novel
+    return release_batch(np.tile(exact, (n, 1)), POLICY, source=source)[0]
+
+
+def _overall(which: int, n: int, source: Source) -> NDArray[np.int64]:
+    """The log-likelihood ratio of the whole release, in nano-ε: no event tells the neighbours apart better."""
+    noisy = _noisy(which, n, source)
+    with_it, without = SHOP.histogram(_HISTORY), SHOP.histogram(_HISTORY[1:])
+    return np.asarray((np.abs(noisy - without) - np.abs(noisy - with_it)) @ POLICY.rates)
+
+
+def _fiction(which: int, n: int, source: Source) -> NDArray[np.int64]:
+    return _noisy(which, n, source)[:, SHOP.attributes.index("fiction")]
+
+
+def _stream(which: int, n: int, source: Source) -> NDArray[np.int64]:
+    """n independent streams as attributes of one: an item at step 3 is in two nodes, asked about at steps 3 and 4.
+
+    The total after step 2 is known from a question; how many of the two later totals exceed it is the likelihood ratio.
+    """
+    rate = np.full(n, NANO, dtype=np.int64)
+    policy = Policy(tuple(map(str, range(n))), rate, np.ones((1, n), dtype=np.int64), n * NANO, rate)
+    stream = AttributeStream(policy, Meter(neighbours="item", attributes=policy.attributes, source=source), fanout=2)
+    stream.skip(2)
+    before = stream.release().counts
+    stream.extend(np.full((1, n), 1 - which, dtype=np.int64))
+    third = stream.release().counts
+    stream.skip(1)
+    fourth = stream.release().counts
+    return np.asarray((third > before).astype(np.int64) + (fourth > before))
+
+
+register(AuditCase("attributes-overall", POLICY.charge.total, _overall, "the heaviest item present or absent"))
+register(
+    AuditCase("attributes-one", POLICY.charge.attributes["fiction"], _fiction, "the same item, seen through one attribute")
+)
+register(AuditCase("attributes-stream", NANO, _stream, "one item of a stream present or absent", most=2000))
