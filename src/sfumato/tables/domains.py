@@ -55,7 +55,8 @@ class Numeric:
     """Numbers between public bounds, cut into bins.
 
     Give either `low`, `high` and a number of `bins` of equal width, or the `edges` of the bins. Bin i holds
-    ``edges[i] <= x < edges[i + 1]``; the last bin also holds its upper edge.
+    ``edges[i] <= x < edges[i + 1]``; the last bin also holds its upper edge, `high`. In an integer column the last bin
+    can be the single number `high`: its two edges are then equal.
 
     Parameters
     ----------

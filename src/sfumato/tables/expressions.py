@@ -89,10 +89,21 @@ def source_of(expr: Expr, domain: Domain, *, engine: str, what: str, text: bool 
     return category_source(expr, domain, engine=engine, what=what, text=text)
 
 
+def _double(value: float) -> Any:
+    """A literal that reaches the engine to the last bit.
+
+    DuckDB reads 0.09090909090909091 as a decimal and converts it, one bit off; from text every engine is exact.
+    """
+    import ibis
+
+    text = repr(float(value))
+    return float(value) if sum(c.isdigit() for c in text) <= 15 else ibis.literal(text).cast("float64")
+
+
 def _literal(source: Source, value: float, up: bool = True) -> Any:
     """A bound to compare with; on whole numbers x < 2.5 is x < 3, so the engine need not convert the column."""
     if source.kind != "int":
-        return float(value)
+        return _double(value)
     return math.ceil(value) if up else math.floor(value)
 
 
@@ -103,11 +114,11 @@ def cleaned(source: Source, domain: Numeric) -> Expr:
     """The cleaned number as a double: within the bounds, rounded down in an integer column, NULL where missing."""
     import ibis
 
-    x, low, high = source.expr, float(domain.low), float(domain.high)
+    x, low, high = source.expr, _double(domain.low), _double(domain.high)
     clamp = domain.outside == "clamp"
     below, above = (low, high) if clamp else (ibis.null("float64"), ibis.null("float64"))
     if source.kind == "int":
-        tests = (x < _literal(source, low), below), (x > _literal(source, high, up=False), above)
+        tests = (x < _literal(source, domain.low), below), (x > _literal(source, domain.high, up=False), above)
         value = ibis.cases(*tests, else_=x.cast("float64"))
     else:
         value = ibis.cases((x < low, below), (x <= high, x), ((x > high) & ~x.isnan(), above))
@@ -127,10 +138,10 @@ def _category_cell(source: Source, domain: Categorical) -> Expr:
     import ibis
 
     other = len(domain.values) if domain.other else None
-    values = [float(v) for v in domain.values] if source.kind == "float" else list(domain.values)
+    values = [_double(float(v)) for v in domain.values] if source.kind == "float" else list(domain.values)
     if source.kind not in ("int", "float"):
         return ibis.cases(*((source.expr == v, code) for code, v in enumerate(values)), else_=other)
-    order = sorted(range(len(values)), key=values.__getitem__)
+    order = sorted(range(len(values)), key=domain.values.__getitem__)
 
     def search(first: int, last: int) -> Expr:
         if last - first <= 4:
@@ -166,15 +177,15 @@ def _equal_cell(source: Source, domain: Numeric) -> Expr:
     """Equal width by arithmetic on the cleaned value, which is finite: exactly the bins of `Numeric.edges`."""
     import ibis
 
-    y, low, bins = cleaned(source, domain), float(domain.low), int(domain.bins or 1)
+    y, low, width, bins = cleaned(source, domain), _double(domain.low), _double(domain.width), int(domain.bins or 1)
     if domain.integer:
         span = int(domain.high) - int(domain.low) + 1
         found = ((y - low) * float(bins) / float(span)).floor()
         return found.fill_null(bins) if domain.other else found
-    guess = ((y - low) / domain.width).floor()
+    guess = ((y - low) / width).floor()
     # Rounding can put the guess one bin off; the edges decide.
-    start = guess.cast("float64") * domain.width + low
-    end = (guess + 1).cast("float64") * domain.width + low
+    start = guess.cast("float64") * width + low
+    end = (guess + 1).cast("float64") * width + low
     found = ibis.cases(
         (guess >= bins, bins - 1), (y < start, guess - 1), ((y >= end) & (guess < bins - 1), guess + 1), else_=guess
     )
@@ -185,7 +196,8 @@ def lattice(source: Source, domain: Numeric, steps: int, base: int = 0) -> Expr:
     """The cleaned number on base..base + steps (nearest point between the public bounds); 0 where missing."""
     import ibis
 
-    place = (cleaned(source, domain) - float(domain.low)) * (steps / (float(domain.high) - float(domain.low))) + 0.5
+    scale = steps / (float(domain.high) - float(domain.low))
+    place = (cleaned(source, domain) - _double(domain.low)) * _double(scale) + 0.5
     on_lattice = ibis.cases((place >= float(steps), steps), (place.notnull(), place.floor()), else_=0).cast("int64")
     return on_lattice if base == 0 else ibis.ifelse(place.notnull(), on_lattice + base, 0).cast("int64")
 
@@ -245,7 +257,7 @@ def _is_in(source: Source, values: list[Any]) -> Expr:
         return ibis.literal(False)
     if source.kind == "bool":
         return source.expr.notnull() & reduce(_or, [source.expr == v for v in values])
-    return source.expr.notnull() & source.expr.isin([float(v) for v in values] if source.kind == "float" else values)
+    return source.expr.notnull() & source.expr.isin([_double(v) for v in values] if source.kind == "float" else values)
 
 
 def _inside(source: Source, domain: Domain) -> Expr:
