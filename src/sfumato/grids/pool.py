@@ -27,6 +27,7 @@ from sfumato.grids.levels import Levels
 Order = Literal["balanced", "paper"]
 Grid = tuple[tuple[int, int], ...]
 _CHUNK = 1 << 21
+_FEWEST = 4  # grids per set of attributes, below which fewer sets are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,31 +152,46 @@ def _balanced(taxonomies: Sequence[Levels], most: int, cells: int, widest: int |
         smallest = sorted(t.sizes[1] for t in taxonomies if t.height > 1)[:width]
         if left <= 0 or len(smallest) < width or np.prod(smallest, dtype=np.float64) > cells:
             return
-        grids = _layer(taxonomies, width, cells, left)
+        # A layer that does not fit leaves half of the room to those above it, unless there are none.
+        last = width == min(d, widest or d)
+        fits = _count(taxonomies, width, cells) <= left
+        grids = _layer(taxonomies, width, cells, left if fits or last else left // 2)
         if not len(grids):
             return
         left -= len(grids)
         yield grids
 
 
-def _layer(taxonomies: Sequence[Levels], width: int, cells: int, left: int) -> NDArray[np.int64]:
+def _layer(taxonomies: Sequence[Levels], width: int, cells: int, budget: int) -> NDArray[np.int64]:
+    """At most `budget` grids of `width` attributes, every set of attributes with the same share."""
     d = len(taxonomies)
     total = comb(d, width)
-    # Layers above need their part too: half of what is left stays for them if this one does not fit.
-    fitting = _count(taxonomies, width, cells)
-    budget = left if fitting <= left // 2 else left // 2
-    stride = max(1, -(-total // budget)) if budget else total
-    chosen = [s for i, s in enumerate(combinations(range(d), width)) if (i * 0x9E3779B1) % total % stride == 0]
-    rows: list[NDArray[np.int64]] = []
-    for place, subset in enumerate(chosen):
-        share = (budget * (place + 1)) // len(chosen) - (budget * place) // len(chosen)
-        found = _combinations(taxonomies, subset, cells)
-        if len(found) > share:
-            found = found[(np.arange(share) * len(found)) // share if share else slice(0)]
-        full = np.zeros((len(found), d), dtype=np.int64)
-        full[:, subset] = found
+    most_sets = max(1, budget // _FEWEST)
+    stride = -(-total // most_sets)
+    # Multiplying by a large odd number scatters the sets that are kept over the columns.
+    subsets = [s for i, s in enumerate(combinations(range(d), width)) if (i * 0x9E3779B1) % total % stride == 0]
+    found = [_combinations(taxonomies, subset, cells) for subset in subsets]
+    share = _level(np.array([len(f) for f in found]), budget)
+    rows = []
+    for subset, levels in zip(subsets, found, strict=True):
+        kept = levels if len(levels) <= share else levels[(np.arange(share) * len(levels)) // max(share, 1)]
+        full = np.zeros((len(kept), d), dtype=np.int64)
+        full[:, subset] = kept
         rows.append(full)
     return np.concatenate(rows) if rows else np.zeros((0, d), dtype=np.int64)
+
+
+def _level(sizes: NDArray[np.int64], budget: int) -> int:
+    """The largest share s with Σ min(size, s) <= budget: what small sets leave over goes to the large ones.
+
+    >>> _level(np.array([1, 5, 9]), 11)
+    5
+    """
+    low, high = 0, int(sizes.max(initial=0))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if int(np.minimum(sizes, middle).sum()) <= budget else (low, middle - 1)
+    return low
 
 
 def _combinations(taxonomies: Sequence[Levels], subset: tuple[int, ...], cells: int) -> NDArray[np.int64]:
@@ -203,3 +219,25 @@ def _count(taxonomies: Sequence[Levels], width: int, cells: int) -> int:
                     if size * nodes <= cells:
                         counts[w][size * nodes] = counts[w].get(size * nodes, 0) + ways
     return sum(counts[width].values())
+
+
+def crossed(pool: Pool, taxonomies: Sequence[Levels], attribute: int, *, cells: int) -> Pool:
+    """Every grid of a pool crossed with every level of one more attribute, as far as `cells` allows.
+
+    >>> taxonomies = [Levels.flat("sex", ["F", "M"]), Levels.numeric("score", [0, 1, 2, 3, 4])]
+    >>> pool = crossed(enumerate_grids(taxonomies[:1], most=9, cells=4), taxonomies, 1, cells=4)
+    >>> [pool.grid(i) for i in range(pool.size)]
+    [((1, 1),), ((1, 2),), ((0, 1), (1, 1))]
+    """
+    nodes = np.array(taxonomies[attribute].sizes[1:], dtype=np.int64)
+    families, size = [], 0
+    for family in pool.families:
+        sizes = np.ones(len(family.levels), dtype=np.int64)
+        for j, levels in zip(family.attributes, family.levels.T, strict=True):
+            sizes = sizes * np.array(taxonomies[j].sizes)[levels]
+        row, level = np.nonzero(sizes[:, None] * nodes <= cells)
+        if row.size:
+            levels = np.column_stack([family.levels[row], level + 1])
+            families.append(Family((*family.attributes, attribute), levels, np.arange(size, size + row.size)))
+            size += row.size
+    return Pool(tuple(families), size)

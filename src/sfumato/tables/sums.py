@@ -173,3 +173,12 @@ def _known_cells(found: Any, keys: list[str], totals: list[int] | None = None) -
     kept = [i for i in range(len(totals)) if all(column[i] is not None for column in codes)]
     cells = np.array([[column[i] for column in codes] for i in kept], dtype=np.int64).reshape(len(kept), len(keys))
     return cells, [totals[i] for i in kept]
+
+
+def sparse_weighted(
+    dataset: Dataset, weights: tuple[Any, Any], by: Sequence[str], where: Where
+) -> tuple[NDArray[np.int64], list[int]]:
+    """Weighted counts of the cells that hold a row, as codes and totals: for tables too wide for a dense array."""
+    levels, each = _level_weights(weights)
+    check_range(max(each))
+    return _by_levels(dataset, levels, each, None, 1, by, where)
