@@ -138,12 +138,11 @@ def combine(question: Question, rounds: list[Round]) -> NDArray[np.float64]:
     counts = question.budgets.counts.astype(np.float64)
     sizes = np.concatenate([_per_part(r, counts) for r in rounds])
     mass = np.concatenate([_per_part(r, counts * r.weights) for r in rounds])
-    members = [(r.parts == j) for r in rounds for j in range(r.size)]
     if len(rounds) == 1:
         precision = 1 / (question.variance / sizes + 2 * (NANO / mass) ** 2)
         share = precision / precision.sum()
     else:
-        overlap = np.array([[float(counts[a & b].sum()) for b in members] for a in members])
+        overlap = np.block([[_overlap(a, b, counts) for b in rounds] for a in rounds])
         covariance = question.variance * overlap / np.outer(sizes, sizes) + np.diag(2 * (NANO / mass) ** 2)
         share = least_squares_shares(covariance)
     return np.asarray(share / mass)
@@ -166,6 +165,14 @@ def least_squares_shares(covariance: NDArray[np.float64]) -> NDArray[np.float64]
     shares = np.zeros(covariance.shape[0])
     shares[active] = raw / raw.sum()
     return shares
+
+
+def _overlap(first: Round, second: Round, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """People shared by each part of one round with each part of another."""
+    both = (first.parts >= 0) & (second.parts >= 0)
+    pair = first.parts[both] * second.size + second.parts[both]
+    shared = np.bincount(pair, weights=counts[both], minlength=first.size * second.size)
+    return shared.reshape(first.size, second.size).astype(np.float64)
 
 
 def _per_part(part: Round, values: NDArray[np.float64]) -> NDArray[np.float64]:
