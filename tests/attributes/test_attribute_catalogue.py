@@ -83,6 +83,19 @@ def test_unknown_and_repeated_items_are_not_an_error():
     assert numbered.histogram([]).tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("odd", [None, 2.5, "a", [1], 10**30, -1, float("nan")])
+def test_one_odd_item_moves_nothing_else(odd):
+    numbered = Catalogue.from_matrix([[1, 0], [1, 1]], ["x", "y"])
+    assert numbered.histogram([0, odd, 1]).tolist() == numbered.histogram([0, 1]).tolist() == [2, 1]
+    assert numbered.histogram(np.array([0.0, 1.0])).tolist() == [0, 0]
+
+
+def test_heavy_weights_are_summed_exactly():
+    heavy = Catalogue.from_matrix([[2**31 - 1], [1]], ["x"])
+    rows = np.zeros(2**23 // 2, dtype=np.int64)
+    assert heavy.histogram(np.append(rows, 1), once=False).tolist() == [rows.size * (2**31 - 1) + 1]
+
+
 @pytest.mark.parametrize(
     "make",
     [

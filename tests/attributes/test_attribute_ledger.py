@@ -148,6 +148,15 @@ def test_a_ledger_that_cannot_be_written_releases_nothing(tmp_path):
         Profile(SHOP, budgets=BUDGETS, ledger=ledger).release(lambda: pytest.fail("read"), to="r", epsilon=0.1)
 
 
+def test_a_ledger_that_disappears_is_not_taken_for_an_empty_one(tmp_path):
+    path = tmp_path / "me.json"
+    person = profile(path)
+    person.release(["a"], to="shop")
+    path.unlink()
+    with pytest.raises(LedgerError, match="disappeared"):
+        person.release(["a"], to="shop")
+
+
 def test_reputation_decides_and_a_worse_one_never_gets_more():
     assert RULE.nano("shop") == 400_000_000
     assert RULE.budgets.together == 450_000_000

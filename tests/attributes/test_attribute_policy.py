@@ -72,7 +72,8 @@ def test_a_policy_that_hides_heavy_items_is_caught_by_the_persons_catalogue():
     with pytest.raises(PrivacyError, match="infeasible"):
         profile.release(["a"], to="r", epsilon=0.1)
     # Without a catalogue every item is cut to lie under one of the rows, so the promise holds all the same.
-    for item in (["x", "y"], ["y", "z"], ["x", "y", "z"], {"x": 5}, ["unknown"]):
+    odd = ({"x": -1}, {"x": float("nan")}, {"x": "1e400"}, {"x": 10**40}, 7, None, [["x"]], {"x": None})
+    for item in (["x", "y"], ["y", "z"], ["x", "y", "z"], {"x": 5}, ["unknown"], *odd):
         row = light.fit(item)
         assert (row <= light.rows).all(axis=1).any()
 
@@ -113,6 +114,12 @@ def test_a_key_tells_who_made_it():
         resealed(rows=[[0]]),
         resealed(attributes=["x", "x", "y"]),
         resealed(unit="0"),
+        resealed(unit="1/0"),
+        resealed(unit="one"),
+        resealed(rows=[]),
+        resealed(rows=7),
+        resealed(gap="small"),
+        resealed(epsilon=[1]),
         resealed(extra=1),
     ],
 )

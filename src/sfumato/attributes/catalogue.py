@@ -174,14 +174,20 @@ class Catalogue:
 
     def positions(self, history: Iterable[Any], *, once: bool = True) -> NDArray[np.int64]:
         """Row numbers of a history. Items outside the catalogue count nothing: an error would tell about the history."""
-        if self._items is None:
-            rows = np.asarray(history if isinstance(history, np.ndarray) else list(history))
-            rows = rows.astype(np.int64) if rows.dtype.kind in "iu" else np.empty(0, dtype=np.int64)
-            rows = rows[(rows >= 0) & (rows < self.size)]
+        # Each item is judged by itself: a check of the history as a whole would let one odd item erase all others.
+        if self._items is None and isinstance(history, np.ndarray) and history.dtype.kind in "iu" and history.ndim == 1:
+            rows = history[(history >= 0) & (history < self.size)].astype(np.int64)
         else:
-            found = (self._where.get(item, -1) if isinstance(item, Hashable) else -1 for item in history)
-            rows = np.fromiter((i for i in found if i >= 0), dtype=np.int64)
+            rows = np.fromiter((i for i in map(self._position, history) if i >= 0), dtype=np.int64)
         return np.asarray(np.unique(rows) if once else rows)
+
+    def _position(self, item: Any) -> int:
+        if self._items is None:
+            return int(item) if isinstance(item, int | np.integer) and 0 <= item < self.size else -1
+        try:
+            return self._where.get(item, -1)
+        except TypeError:  # not hashable
+            return -1
 
     def histogram(self, history: Iterable[Any], *, once: bool = True) -> NDArray[np.int64]:
         """Sum of the items' rows in lattice units: the exact, private vector. `once` counts a repeated item once."""
@@ -197,11 +203,12 @@ class Catalogue:
         width = people * len(self.attributes)
         if not entry.size:
             return np.zeros((people, len(self.attributes)), dtype=np.int64)
-        # bincount sums in float64, exact while every sum stays below 2**53.
-        if int(self.values.max()) * entry.size >= 1 << 53:
-            raise InputError("a histogram this large would not be exact; choose a coarser step or smaller batches")
-        sums = np.bincount(cell, weights=self.values[entry], minlength=width)
-        return sums.astype(np.int64).reshape(people, len(self.attributes))
+        if int(self.values.max()) * entry.size < 1 << 53:  # bincount sums in float64: exact below 2**53
+            sums = np.bincount(cell, weights=self.values[entry], minlength=width).astype(np.int64)
+        else:
+            sums = np.zeros(width, dtype=np.int64)
+            np.add.at(sums, cell, self.values[entry])
+        return sums.reshape(people, len(self.attributes))
 
     def __repr__(self) -> str:
         return f"Catalogue({self.size} items, {len(self.attributes)} attributes)"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -59,6 +60,7 @@ class DeviceLedger:
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = None if path is None else os.fspath(path)
+        self._guard = threading.Lock()
         self._state: dict[str, Any] = {"kind": _KIND, "version": VERSION, "spent": {}, "latest": {}}
         if self.path is not None and os.path.exists(self.path):
             self._read()
@@ -139,7 +141,8 @@ class DeviceLedger:
     def _locked(self) -> Iterator[None]:
         """One writer at a time, who sees what the others wrote."""
         if self.path is None:
-            yield
+            with self._guard:
+                yield
             return
         try:
             lock = os.open(self.path + ".lock", os.O_CREAT | os.O_RDWR, 0o600)
@@ -151,6 +154,8 @@ class DeviceLedger:
             _lock(lock)
             if os.path.exists(self.path):
                 self._read()
+            elif self._state["spent"]:
+                raise LedgerError(f"{self.path} has disappeared; restore it, nothing is released without it")
             yield
         finally:
             os.close(lock)  # closing releases the lock

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -65,7 +66,7 @@ class Policy:
     utility : str
         What the rates were chosen for.
     gap : float
-        Certified relative distance from the best possible utility.
+        Certified relative distance from the best possible utility; NaN where nothing was optimised.
     catalogue : str
         Fingerprint of the catalogue.
 
@@ -143,8 +144,13 @@ class Policy:
         """
         from sfumato.attributes.catalogue import lattice
 
-        tags = item if isinstance(item, Mapping) else dict.fromkeys(item, 1)
-        row = np.array([lattice(tags[n], self.unit) if n in tags else 0 for n in self.attributes], dtype=np.int64)
+        most = int(self.rows.max(initial=0))
+        try:
+            tags = item if isinstance(item, Mapping) else dict.fromkeys(item, 1)
+            units = [min(lattice(tags[n], self.unit), most) if n in tags else 0 for n in self.attributes]
+        except (InputError, TypeError):  # an odd item counts nothing: an error would tell about the history
+            units = [0] * len(self.attributes)
+        row = np.array(units, dtype=np.int64)
         under = np.minimum(self.rows.astype(np.int64), row)
         return np.asarray(under[int(under.sum(axis=1).argmax())]) if under.size else row * 0
 
@@ -174,7 +180,7 @@ class Policy:
             "rates": self.rates.tolist(),
             "rows": [[v for j in np.flatnonzero(row).tolist() for v in (j, int(row[j]))] for row in self.rows],
             "utility": self.utility,
-            "gap": self.gap,
+            "gap": None if math.isnan(self.gap) else self.gap,
             "catalogue": self.catalogue,
         }
         body["checksum"] = _checksum(body, key)
@@ -202,9 +208,9 @@ class Policy:
             rows=_rows(body["rows"], len(body["attributes"])),
             epsilon=_list([body["epsilon"]], int)[0],
             budgets=np.array(_list(body["budgets"], int), dtype=np.int64),
-            unit=Fraction(_list([body["unit"]], str)[0]),
+            unit=_unit(_list([body["unit"]], str)[0]),
             utility=_list([body["utility"]], str)[0],
-            gap=float(body["gap"]),
+            gap=math.nan if body["gap"] is None else _list([body["gap"]], float)[0],
             catalogue=_list([body["catalogue"]], str)[0],
         )
 
@@ -234,9 +240,18 @@ def _list(values: Any, kind: type) -> list[Any]:
     return list(values)
 
 
+def _unit(text: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise InputError("the unit of this policy is not a fraction such as 1/100") from None
+
+
 def _rows(sparse: Any, columns: int) -> NDArray[np.int64]:
-    rows = np.zeros((len(sparse) if isinstance(sparse, list) else 0, columns), dtype=np.int64)
-    for i, pairs in enumerate(sparse if isinstance(sparse, list) else []):
+    if not isinstance(sparse, list) or not sparse:
+        raise InputError("a policy lists at least one row that an item may have")
+    rows = np.zeros((len(sparse), columns), dtype=np.int64)
+    for i, pairs in enumerate(sparse):
         flat = _list(pairs, int)
         if len(flat) % 2 or any(j >= columns for j in flat[::2]) or len(set(flat[::2])) * 2 != len(flat):
             raise InputError("a row of this policy does not list distinct columns and their weights in turn")

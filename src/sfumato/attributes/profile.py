@@ -49,7 +49,8 @@ class Profile:
     Parameters
     ----------
     items : Catalogue, mapping of item to its attributes, or None
-        The public catalogue. None on a device that has policies only: histories then list each item's attributes.
+        The public catalogue. None on a device that has policies only: histories then list each item's attributes, and
+        every listed item counts.
     attributes : sequence of str, optional
         Column order when `items` is a mapping.
     budgets : mapping of attribute to ε, or AttributeBudgets
