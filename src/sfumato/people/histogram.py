@@ -3,7 +3,8 @@
     count_j = n ( Σ_u m_u [u in bin j] + Lap(1) ) / Σ_u m_u,    m_u = min(ε_u, r)
 
 Guarantee. A record of person u sits in one bin and moves its sum by m_u; the noise of every bin has scale one, so u
-loses m_u times the rows they own, which the weights keep at most ε_u. The cap, the divisor and n come from the public roster.
+loses m_u times the rows they own, which the weights keep at most ε_u. The cap, the divisor and n come from the public
+roster.
 
 Error of a bin with share p of the people, if budgets are independent of the values: noise ``2 (n / Σ m)²`` plus
 ``n² p (1 - p) (Σ m²/(Σ m)² - 1/n)`` from unequal weights.
@@ -52,8 +53,8 @@ class PersonalHistogram(Histogram):
         if flat.size != self.bins.size:
             raise InputError(f"a selection of {flat.size} bins for a histogram of {self.bins.size}")
         value = float(self.flat[flat].sum())
-        answer = PersonalRange(value, self._law(value, int(flat.sum())))
-        return answer  # type: ignore[return-value]  # the same two names, another law
+        # the same two names as a RangeAnswer, with another law of the error
+        return PersonalRange(value, self._law(value, int(flat.sum())))  # type: ignore[return-value]
 
     def interval(self, confidence: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         half = np.array([self._law(v, 1).halfwidth(confidence) for v in self.flat.tolist()]).reshape(self.bins.shape)
