@@ -24,7 +24,7 @@ SCHEMA = Schema(
         "place": Categorical(["Oslo", "back\\slash", HOSTILE, "ünï→", "tab\tnew\nline"]),
         "ward": Categorical([3, -1, 0, 7, 9, 11], other=False),
         "smoker": Categorical([True, False]),
-        WEIRD: Numeric(0, 10, bins=5),
+        WEIRD: Numeric(0.1, 10.3, bins=33),
     }
 )
 _FLOATS = [0.0, -0.0, NAN, None, INF, -INF, 1e308, -5.0, 5.0, 4.999999, 0.25, 2.5, 7.0, 30.0, 30.000001, 119.0, 119.5, 64.9]
