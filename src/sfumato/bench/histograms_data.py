@@ -82,7 +82,7 @@ def real_aside(folder: Path) -> list[Case]:
         Case("NYC-minute", np.bincount(visits["minute_of_day"], minlength=1440), aside=True),
         Case("NYC-venue", np.bincount(visits["venue"], minlength=15401), ordered=False, aside=True),
         Case("NYC-category", _column(visits["category"].value_counts(sort=False)), ordered=False, aside=True),
-        Case("UBICOMP-venue", np.bincount(checkins["venue"]), ordered=False, aside=True),
+        Case("UBICOMP-venue", _column(checkins["venue"].value_counts(sort=False)), ordered=False, aside=True),
     ]
 
 

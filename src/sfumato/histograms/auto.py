@@ -1,22 +1,24 @@
 """`auto` and `auto_ranges`: the defaults. They choose between two ways of measuring, privately, and take the better one.
 
-Over ordered bins two things can be done with a budget. *Stretches*: find stretches of nearly equal bins and measure only their
-totals (`dawa`); unbeatable while single bins drown in the noise. *Bins*: measure every bin (`covariate` for the shape,
-`hierarchical` for ranges) and improve afterwards; unbeatable once they stand out. How many records there are per bin does
-not decide it (a few high spikes have a low mean and stand out all the same). What does is the comparison of two errors:
+Over ordered bins two things can be done with a budget. *Stretches*: find stretches of nearly equal bins and measure
+only their totals (`dawa`); unbeatable while single bins drown in the noise. *Bins*: measure every bin (`covariate` for
+the shape, `hierarchical` for ranges) and improve afterwards; unbeatable once they stand out. How many records there are
+per bin does not decide it (a few high spikes have a low mean and stand out all the same). What does is the comparison
+of two errors:
 
 - the best partition's error: its sum of absolute deviations plus the noise on its totals;
 - what bin by bin noise leaves: about the count or one noise scale, whichever is smaller, in each bin.
 
 Their difference is one number that a record moves by little. It is measured with 3% of the budget (5% below 2048 bins)
-and compared with 0; small histograms (below 512 bins), where 5% says nothing, skip the choice, and unordered bins leave none.
+and compared with 0; small histograms (below 512 bins), where 5% says nothing, skip the choice, and unordered bins leave
+none.
 
 **Guarantee.** A record in bin i loses at most ``rates[i]``.
 
-*Proof.* A record moves the deviations of the one interval around it in any partition by at most 2, hence their minimum over
-partitions by at most 2 (32 lattice units), and one capped count, weighted 13/16, by at most one (13 units). So the difference
-moves by at most 45 units, and noise of rate ``share // 45`` per unit costs at most the share. The choice is made from the noisy
-difference. Whichever mechanism follows spends at most the rest.
+*Proof.* A record moves the deviations of the one interval around it in any partition by at most 2, hence their minimum
+over partitions by at most 2 (32 lattice units), and one capped count, weighted 13/16, by at most one (13 units). So the
+difference moves by at most 45 units, and noise of rate ``share // 45`` per unit costs at most the share. The choice is
+made from the noisy difference. Whichever mechanism follows spends at most the rest.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from sfumato.privacy.partition import least_cost
 
 FEWEST_TO_CHOOSE = 512
 BIN_WEIGHT = 13  # sixteenths: what bin by bin noise leaves, after empirical Bayes, per capped count
-LEAN = 1.5  # noise scales by which stretches are preferred: where the difference drowns, so do the bins
+LEAN = 1.0  # noise scales by which stretches are preferred: where the difference drowns, so do the bins
 
 
 def auto(counts: Callable[[], Ints], *, rates: Ints, meter: Meter, ordered: bool = True) -> Estimate:
@@ -93,7 +95,7 @@ def error_difference(counts: Ints, rate: float) -> int:
     """The best partition's error less that of single bins, in sixteenths of a record; `rate` is the budget in nano-ε."""
     lines = intervals(counts.size)
     total_rate = rate * (100 - SHAPE_PERCENT) / 100
-    cost = deviations(counts, lines) + int(round(LATTICE * NANO / total_rate))
+    cost = deviations(counts, lines) + round(LATTICE * NANO / total_rate)
     partition = int(cost[least_cost(lines.starts, lines.stops, cost)].sum())
     capped = int(np.minimum(counts, int(NANO / rate)).sum())
     return partition - BIN_WEIGHT * capped

@@ -74,7 +74,7 @@ def greedy_clusters(values: NDArray[np.int64], penalty: float) -> Ints:
 
     def cost(i: int, j: int) -> float:
         length, total = position[j] - position[i], first[j] - first[i]
-        return ((second[j] - second[i]) * length - total * total) / length + penalty / length
+        return float(((second[j] - second[i]) * length - total * total) / length + penalty / length)
 
     cuts = [0]
     opened = 0
@@ -158,7 +158,8 @@ def _best_cuts(values: NDArray[np.int64], places: Ints, penalty: float) -> Ints:
 
     def cost(i: int, j: int) -> float:
         length, total = position[j] - position[i], first[j] - first[i]
-        return best[i] + ((second[j] - second[i]) * length - total * total) / length + penalty / length
+        spread: float = ((second[j] - second[i]) * length - total * total) / length
+        return best[i] + spread + penalty / length
 
     for j in range(1, last + 1):
         while head + 1 < len(queue) and since[head + 1] <= j:

@@ -1,9 +1,9 @@
 """`covariate`: geometric noise on every bin at the full budget, then empirical Bayes that listens to the neighbours.
 
-For ordered bins. Bins are put into a dozen strata by the mean of their *neighbours'* noisy counts (their own left out, so that
-the stratum says nothing about the own noise), and every stratum learns its own prior, pulled towards the common one by ten
-imaginary bins. How far "neighbour" reaches, or that neighbours do not help, is decided by how well the strata's priors
-predict bins that they were not learned from (even bins against odd bins).
+For ordered bins. Bins are put into a dozen strata by the mean of their *neighbours'* noisy counts (their own left out,
+so that the stratum says nothing about the own noise), and every stratum learns its own prior, pulled towards the common
+one by ten imaginary bins. How far "neighbour" reaches, or that neighbours do not help, is decided by how well the
+strata's priors predict bins that they were not learned from (even bins against odd bins).
 
 **Guarantee.** A record in bin i loses ``rates[i]``.
 
@@ -92,7 +92,7 @@ def _others_mean(level: Floats, reach: int) -> Floats:
     prefix = np.concatenate([[0.0], np.cumsum(level)])
     low = np.maximum(np.arange(n) - reach, 0)
     high = np.minimum(np.arange(n) + reach + 1, n)
-    return (prefix[high] - prefix[low] - level) / (high - low - 1)
+    return np.asarray((prefix[high] - prefix[low] - level) / (high - low - 1))
 
 
 def _strata(score: Floats) -> Ints:

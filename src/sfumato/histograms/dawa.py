@@ -1,16 +1,18 @@
-"""`dawa`, `dawa_shape`: cut the line into stretches of nearly equal bins, then measure those (Li, Hay, Miklau & Wang 2014).
+"""`dawa`, `dawa_shape`: cut the line into stretches of nearly equal bins, then measure those (Li, Hay, Miklau & Wang
+2014).
 
 1. Choose a partition of the ordered bins into intervals: an interval costs the sum of absolute deviations from its mean
    (the error of spreading its total evenly) plus 1/ε2 (the error of the noise on the total). 2. Noise the totals.
 
-**Guarantee.** A record in bin i loses at most ``rates[i]``: a share of the smallest rate for the partition, the rest of its own
-for the totals.
+**Guarantee.** A record in bin i loses at most ``rates[i]``: a share of the smallest rate for the partition, the rest of
+its own for the totals.
 
-*Proof.* Adding a record to a bin of an interval of length L moves its sum of absolute deviations by at most ``2 (1 - 1/L)``: its
-own bin moves by 1 - 1/L against the mean, the L - 1 others by 1/L each. On the lattice of 1/16 counts, rounded down, that is at
-most ``ceil(32 (1 - 1/L))`` units. The choice of the partition is priced by `privacy.partition`, which needs *twice* the noise that
-the authors' code adds (an example with 4 bins shows a loss of 1.30 where 1 was claimed). Given the partition,
-the stretches are bins of a histogram, measured by `hierarchical` or `identity`.
+*Proof.* Adding a record to a bin of an interval of length L moves its sum of absolute deviations by at most ``2 (1 -
+1/L)``: its own bin moves by 1 - 1/L against the mean, the L - 1 others by 1/L each. On the lattice of 1/16 counts,
+rounded down, that is at most ``ceil(32 (1 - 1/L))`` units. The choice of the partition is priced by
+`privacy.partition`, which needs *twice* the noise that the authors' code adds (an example with 4 bins shows a loss of
+1.30 where 1 was claimed). Given the partition, the stretches are bins of a histogram, measured by `hierarchical` or
+`identity`.
 """
 
 from __future__ import annotations

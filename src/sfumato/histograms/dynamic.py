@@ -5,13 +5,14 @@ With n bins in a **public** order, bin i gets the share f(i) of nε:
 - SDPA: ``f(i) ∝ n - i``;
 - DPA: ``f(i) ∝ ceil(n/2) + δ (n - 2i - 1) / 2``: all bins alike at δ = 0, SDPA at δ = 1 and odd n.
 
-**Guarantee.** As published the shares sum to nε and the release is said to cost ε. But a record is in one bin, so the release
-costs the *largest* bin budget: ``(1 + δ(n-1) / (2 ceil(n/2))) ε`` for DPA, ``2n/(n+1) ε`` for SDPA. Here the budgets are scaled
-so that the largest is the epsilon asked for: bins late in the order are protected more than that.
+**Guarantee.** As published the shares sum to nε and the release is said to cost ε. But a record is in one bin, so the
+release costs the *largest* bin budget: ``(1 + δ(n-1) / (2 ceil(n/2))) ε`` for DPA, ``2n/(n+1) ε`` for SDPA. Here the
+budgets are scaled so that the largest is the epsilon asked for: bins late in the order are protected more than that.
 
-Published, the order is the order of the *true counts*. Then the noise of a bin tells its rank, and no finite ε covers that:
-two tables that differ in one record may swap the scales of two bins, and the ratio of Laplace densities of different scales
-grows without bound with the output. A data-dependent order is refused here; `bench/` keeps that variant, marked not private.
+Published, the order is the order of the *true counts*. Then the noise of a bin tells its rank, and no finite ε covers
+that: two tables that differ in one record may swap the scales of two bins, and the ratio of Laplace densities of
+different scales grows without bound with the output. A data-dependent order is refused here; `bench/` keeps that
+variant, marked not private.
 
 *Proof.* With the order public, the budgets are constants, and AHP's proof holds with ``rates[i]`` per bin.
 Noise of a smaller rate is noise of the full rate plus more noise, so accuracy cannot be gained by this; protection can.
@@ -54,7 +55,7 @@ def dpa_shares(n: int, delta: float) -> Floats:
     if not (np.isfinite(delta) and 0 <= delta <= 1):
         raise InputError(f"delta must lie between 0 (all bins alike) and 1, got {delta!r}")
     v = -(-n // 2) + (n - 2 * np.arange(n) - 1) / 2 * delta
-    return v / v.sum()
+    return np.asarray(v / v.sum())
 
 
 def published_cost(shares: Floats) -> float:

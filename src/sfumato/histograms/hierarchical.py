@@ -1,20 +1,21 @@
 """`hierarchical`: noisy totals on a tree of intervals, made consistent. For range queries over ordered bins.
 
 A range of many bins is a sum of few nodes, so its noise grows with the logarithm of its length instead of its length. The
-branching b minimises the mean error of ranges as in Qardaji, Yang & Li 2013 (Hb); every level below the root gets the same
-share of the budget; least squares makes the tree consistent (Hay et al. 2010), here with a variance per node so that
+branching b minimises the mean error of ranges as in Qardaji, Yang & Li 2013 (Hb); every level below the root gets the
+same share of the budget; least squares makes the tree consistent (Hay et al. 2010), here with a variance per node so that
 budgets may differ per bin.
 
 **Guarantee.** A record in bin i loses at most ``rates[i]``.
 
 *Proof.* A record is in one node of each of the h levels and moves its total by one unit. A node's noise has the rate
-``min over its bins of rates // h``, so the levels cost a record in bin i at most ``h (rates[i] // h)``. Least squares is computed
-from the noisy totals and public variances.
+``min over its bins of rates // h``, so the levels cost a record in bin i at most ``h (rates[i] // h)``. Least squares
+is computed from the noisy totals and public variances.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import ceil, log
 
 import numpy as np
@@ -84,11 +85,15 @@ def measure_tree(
         width = branching ** (height - level)
         starts = np.arange(0, rates.size, width)
         rate = np.minimum.reduceat(each, starts)
-        totals = meter.laplace(lambda s=starts: np.add.reduceat(counts(), s), rate=rate, label=f"tree level {level}")
+        totals = meter.laplace(partial(_totals, counts, starts), rate=rate, label=f"tree level {level}")
         labels = np.arange(rates.size) // width
         levels.append(Measurement(labels, totals, rate))
         losses += rate[labels]
     return tuple(levels), losses
+
+
+def _totals(counts: Callable[[], Ints], starts: Ints) -> Ints:
+    return np.add.reduceat(counts(), starts)
 
 
 def reconcile(levels: tuple[Measurement, ...], *, branching: int) -> tuple[Floats, Floats]:

@@ -1,9 +1,9 @@
 """Empirical Bayes on noisy counts: learn how counts are spread from the noisy counts themselves, then shrink each one.
 
 The noise is known exactly, so the noisy counts y are draws from ``∫ P(y | count) dG(count)`` with an unknown prior G. Its
-nonparametric maximum-likelihood estimate (Kiefer & Wolfowitz 1956; by EM on a grid) is concave to find and needs no tuning;
-the posterior mean under it is close to the best that any rule acting on one bin at a time can do (figures in the docs). All of it is
-post-processing of the noisy counts.
+nonparametric maximum-likelihood estimate (Kiefer & Wolfowitz 1956; by EM on a grid) is concave to find and needs no
+tuning; the posterior mean under it is close to the best that any rule acting on one bin at a time can do (figures in
+the docs). All of it is post-processing of the noisy counts.
 """
 
 from __future__ import annotations
