@@ -52,8 +52,9 @@ def release_histograms(
     if not groups:
         raise InputError("name at least one group")
     domain = Bins.numbered(bins) if isinstance(bins, int) else bins
-    request: dict[str, Any] = {"bins": domain, "meter": meter, "mechanism": mechanism, "bin_budgets": bin_budgets,
-    **options} estimates = {}
+    request: dict[str, Any] = {"bins": domain, "meter": meter, "mechanism": mechanism, "bin_budgets": bin_budgets}
+    request.update(options)
+    estimates = {}
     if disjoint is None:
         each = as_epsilon(positive_nano(epsilon) // len(groups))
         for name, counts in groups.items():
