@@ -133,9 +133,10 @@ class Catalogue:
             if dense.ndim != 2:
                 raise InputError("the item-attribute matrix has one row per item and one column per attribute")
             shape = dense.shape
-            row, indices = np.nonzero(dense)
-            weights = dense[row, indices]
-            indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=shape[0]))])
+            there = dense != 0
+            cells = np.flatnonzero(there)
+            weights, indices = dense.reshape(-1)[cells], cells % max(1, shape[1])
+            indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
         if shape[1] != len(attributes):
             raise InputError(f"{shape[1]} columns for {len(attributes)} attribute names")
         return cls(indptr, indices, _lattice_array(weights, unit), attributes=attributes, items=items, unit=unit)

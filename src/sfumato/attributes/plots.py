@@ -61,8 +61,10 @@ def plot_utility(
     if bounds is not None:
         low, high = np.array(bounds, dtype=np.float64).T
         axes.fill_between(epsilons, low, high, color=ASKED, alpha=0.35, label="between the bounds")
-    for name, losses in curves.items():
-        axes.plot(epsilons, losses, color=LINES.get(name, "#CC79A7"), marker=MARKS.get(name, "d"), label=name)
+    for size, (name, losses) in enumerate(reversed(list(curves.items()))):
+        # Policies often coincide: large open marks under small ones keep all of them in sight.
+        look = {"color": LINES.get(name, "#CC79A7"), "marker": MARKS.get(name, "d"), "markersize": 5 + 2 * size}
+        axes.plot(epsilons, losses, label=name, markerfacecolor="none", linewidth=1.2, zorder=10 - size, **look)
     if threshold is not None and threshold <= max(epsilons) * 1.2:
         axes.axvline(threshold, color=LIMIT, linestyle=":", label="Theorem 2: nothing held back")
     if measure in ("mae", "mse"):

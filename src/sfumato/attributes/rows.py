@@ -48,20 +48,27 @@ def distinct_rows(
     kind = _narrowest(int(values.max(initial=0)))
     if indptr.size < 2:
         return np.zeros((0, columns), dtype=kind)
-    packed = _pack(indptr, indices, values, columns)
-    if packed.shape[0] == 1:
-        _, first = np.unique(packed[0], return_index=True)
-    else:
-        order = np.lexsort(packed)
-        ordered = packed[:, order]
-        new = np.concatenate([[True], (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)])
-        first = order[new]
+    first = _first_of_each(_pack(indptr, indices, values, columns))
     dense = np.zeros((first.size, columns), dtype=kind)
     lengths = indptr[first + 1] - indptr[first]
     within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     entry = np.repeat(indptr[first], lengths) + within
     dense[np.repeat(np.arange(first.size), lengths), indices[entry]] = values[entry]
     return dense
+
+
+def _first_of_each(packed: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """One row number for each distinct row of words."""
+    order = np.argsort(packed[0], kind="stable")
+    new = _changes(packed[:1, order])
+    if packed.shape[0] > 1 and not new.all():  # some rows share their first word: the others decide
+        order = np.lexsort(packed)
+        new = _changes(packed[:, order])
+    return np.asarray(order[new])
+
+
+def _changes(ordered: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    return np.concatenate([[True], (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)])
 
 
 def maximal_rows(rows: NDArray[Any], *, block: int = 64, work: int = _WORK) -> NDArray[Any]:

@@ -1,9 +1,10 @@
 """The case study: rebuild histories from noisy attributes, train a matrix factorisation, compare with raw data.
 
-The paper leaves open what the recommender is given besides the rebuilt 0/1 histories, so two readings are measured:
+The paper leaves open what the recommender is given besides the rebuilt 0/1 histories, so three readings are measured:
 
 - *ratings*: films of a rebuilt history get their public average rating (a released history holds no ratings); the error is
   the mean absolute error on held-out ratings;
+- *histories alone*: the same, but exact histories get the public averages too, so that only the histories differ;
 - *choices*: the recommender is given who chose what, and the error is the mean absolute error of its prediction (0 to 1)
   on held-out choices and as many films the person did not choose.
 
@@ -150,7 +151,7 @@ def recommendation_figures(
         "ratings": rating_error(rebuilt, average[rebuilt[1]], test, truth, shape),
         "choices": choice_error(rebuilt, asked, answer, shape),
     }
-    # The kindest reading of the paper: exact histories get public average ratings too, so only the histories differ.
+    # The kindest reading: no ratings on either side, so what is lost is only what the histories told beyond popularity.
     same = rating_error(train, average[train[1]], test, truth, shape)
     figures: dict[str, Any] = {
         "data": shop.name,
@@ -177,13 +178,14 @@ def _monotone(score: NDArray[np.float64], answer: NDArray[np.float64], bins: int
 
 
 def recommendation_claims(figures: dict[str, Any]) -> list[dict[str, Any]]:
-    """The paper's 8%, for both readings."""
+    """The paper's 8%, for each reading of it."""
+    readings = {
+        "ratings": figures["ratings"]["loss"],
+        "choices": figures["choices"]["loss"],
+        "histories alone (public average ratings on both sides)": figures["loss_if_raw_had_no_ratings_either"],
+    }
+    where = f"{figures['data']}, ε = {figures['epsilon']}: loss of MAE against raw data"
     return [
-        {
-            "name": f"{figures['data']}, ε = {figures['epsilon']}: loss of MAE against raw data, {reading}",
-            "figure": round(figures[reading]["loss"], 4),
-            "limit": 0.08,
-            "holds": figures[reading]["loss"] <= 0.08,
-        }
-        for reading in ("ratings", "choices")
+        {"name": f"{where}, {reading}", "figure": round(loss, 4), "limit": "<= 0.08", "holds": bool(loss <= 0.08)}
+        for reading, loss in readings.items()
     ]

@@ -129,7 +129,7 @@ def batch_seconds(shop: Shop, *, people: int, seed: int = 0) -> float:
     return _timed(lambda: release_batch(rng.integers(0, 100, (people, m)), policy))[0]
 
 
-def device_seconds(policy: Policy, *, rounds: int = 5) -> dict[str, float]:
+def device_seconds(policy: Policy, *, rounds: int = 8) -> dict[str, float]:
     """Import and release in fresh processes with bytecode in place: the fastest round, NumPy's own import apart."""
     with tempfile.TemporaryDirectory() as folder:
         policy.save(Path(folder) / "policy.json")

@@ -74,11 +74,11 @@ def utility_claims(figures: dict[str, Any]) -> list[dict[str, Any]]:
     ratio = figures["ratio"]
     off = max(abs(r / NOTED_MSE[e] - 1) for e, r in zip(EPSILONS, ratio["mse"], strict=True))
     return [
-        _claim("MovieLens ε = 0.05: baseline MAE / optimised MAE", ratio["mae"][0], 5, ratio["mae"][0] >= 5),
-        _claim("MovieLens ε = 0.05: baseline MAEL / optimised MAEL", ratio["mael"][0], 2, ratio["mael"][0] >= 2),
-        _claim("MovieLens: MSE ratios, largest deviation from the noted ones", off, 0.1, off <= 0.1),
+        _claim("MovieLens ε = 0.05: baseline MAE / optimised MAE", ratio["mae"][0], ">= 5", ratio["mae"][0] >= 5),
+        _claim("MovieLens ε = 0.05: baseline MAEL / optimised MAEL", ratio["mael"][0], ">= 2", ratio["mael"][0] >= 2),
+        _claim("MovieLens: MSE ratios, largest deviation from the noted ones", off, "<= 0.1", off <= 0.1),
     ]
 
 
-def _claim(name: str, figure: float, limit: float, holds: bool) -> dict[str, Any]:
+def _claim(name: str, figure: float, limit: str, holds: bool) -> dict[str, Any]:
     return {"name": name, "figure": round(float(figure), 9), "limit": limit, "holds": bool(holds)}
