@@ -3,10 +3,11 @@
 The rules were chosen on the two data sets of the bench and are written as what they rest on, the *signal* Nε: the number of
 records times the budget, which is how many units of noise fit into the table.
 
-- Nε below `TWO_GRIDS`: one grid. Above it the second grid finds more than halving the budget costs.
+- Nε below `TWO_GRIDS`: one grid. Above it a second grid can find more than halving the budget costs, if the first, as
+  published, leaves at least `MIXED` of the records on the wrong side ("adaptive": published counts are public).
 - The choice gets a smaller share as Nε grows: it is then certain anyway, and the counts can use the rest.
-- No candidate has fewer than `CROWD` records per cell on average: a finer grid follows chance.
-- Grids of more than four attributes hardly win; leaving them out lets the pool hold more of the others.
+- Grids of more than four attributes hardly win; leaving them out lets the pool hold more of the others. Below `FAINT` the
+  choice is noisy, and a smaller pool of at most three attributes does better.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from sfumato.grids.levels import Levels
 from sfumato.grids.settings import PAPER_SPLIT, Settings
 
 TWO_GRIDS = 15_000
-CROWD = 40
+FAINT = 2_500
+MIXED = 0.125
 FIRST_SHARE = 0.5
 _ASSUMED_ROWS = 40_000  # only where no number of records is public: a choice of settings, not an estimate
 
@@ -41,17 +43,16 @@ def automatic(
     1
     """
     signal = (rows if rows is not None else _ASSUMED_ROWS) * epsilon
-    grids = 2 if signal >= TWO_GRIDS else 1
+    grids = "adaptive" if signal >= TWO_GRIDS else 1
     select = 0.37 if signal < 4_000 else 0.25
     found: dict[str, Any] = {
         "grids": grids,
-        "most": 40_000 if signal < 4_000 else 60_000,
+        "most": 20_000 if signal < FAINT else 40_000 if signal < TWO_GRIDS else 60_000,
         "order": "balanced",
-        "widest": 4,
+        "widest": 3 if signal < FAINT else 4,
         "split": (0.03, select, 0.97 - select),
         "calibration": "spread",
         "cells": 0.2,
-        "crowd": CROWD,
     }
     for name, value in options.items():
         if name not in found:

@@ -13,6 +13,7 @@ from sfumato.tables.schema import Schema
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from sfumato.grids.privbayes import Network
     from sfumato.grids.synopsis import Synopsis
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")  # Okabe-Ito
@@ -83,3 +84,21 @@ def _axes(ax: Axes | None) -> Axes:
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(9, 6), layout="constrained")[1]
+
+
+def plot_network(network: Network, ax: Axes | None = None) -> Axes:
+    """Columns on a line in the order they joined; arcs go from parents to children."""
+    ax = _axes(ax)
+    order = [x for x, _ in network.links]
+    place = {x: i for i, x in enumerate(order)}
+    for x, parents in network.links:
+        for j, _ in parents:
+            a, b = place[j], place[x]
+            t = np.linspace(0, np.pi, 30)
+            ax.plot((a + b) / 2 - np.cos(t) * (b - a) / 2, np.sin(t) * abs(b - a) / 2, color=PALETTE[0], linewidth=1)
+    ax.scatter(range(len(order)), np.zeros(len(order)), color=PALETTE[1], zorder=3)
+    ax.set_xticks(range(len(order)), [network.columns[x].name for x in order], rotation=60, ha="right", fontsize=7)
+    ax.set_yticks([])
+    ax.set_xlabel("columns in the order they joined the network")
+    ax.set_title("parents (left end of an arc) and children", fontsize=9)
+    return ax

@@ -26,7 +26,7 @@ from sfumato.grids.counting import Records, Table
 from sfumato.grids.levels import Levels
 from sfumato.grids.pool import Grid, Pool, enumerate_grids
 from sfumato.grids.quality import PAPER_DENOMINATOR, Quality
-from sfumato.grids.scoring import score_pool
+from sfumato.grids.scoring import Scorer, score_pool
 from sfumato.grids.settings import Settings
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.losses import choice_rate
@@ -99,6 +99,7 @@ def choose_and_count(
     rows: int | None = None,
     weights: Weights | None = None,
     pool: Callable[[int], Pool] | None = None,
+    score: Scorer = score_pool,
     label: str = "grid",
 ) -> Chosen:
     """Algorithm 2 for a budget of `nano` (that of the most generous people).
@@ -128,7 +129,7 @@ def choose_and_count(
     quality = Quality.of(count_nano)
     price = quality.spread if settings.calibration == "spread" else PAPER_DENOMINATOR
     index = meter.choose(
-        lambda: score_pool(records(), candidates, quality),
+        lambda: score(records(), candidates, quality),
         rate=choice_rate(select_nano, price),
         spread=price * weigh.groups,
         label=f"{label}: choice among {candidates.size} candidates",

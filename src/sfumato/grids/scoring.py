@@ -22,6 +22,7 @@ from sfumato.grids.pool import Family, Pool
 from sfumato.grids.quality import SCALE, Quality, top_two
 
 _Column = NDArray[np.integer]
+Scorer = Callable[[Records, Pool, Quality], NDArray[np.float64]]
 
 
 def score_pool(

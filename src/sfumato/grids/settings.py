@@ -18,8 +18,9 @@ class Settings:
 
     Attributes
     ----------
-    grids : int
-        1, or 2 for a second grid chosen for what the first misses.
+    grids : 1, 2 or "adaptive"
+        One grid; a second one chosen for what the first misses; or a second one only if the first, as published, leaves many
+        records in mixed cells (otherwise the first is measured again with the rest of the budget).
     most : int
         Θ, the largest number of candidate grids.
     order : "balanced" or "paper"
@@ -32,30 +33,27 @@ class Settings:
         How the choice is priced: by the spread of the changes, or as in the paper (2.2).
     cells : float
         A candidate has at most ``cells * N * ε`` cells, ε that of the counts.
-    crowd : int
-        ... and at most ``N / crowd`` cells: fewer records per cell would follow chance, however little noise there is.
     """
 
-    grids: int = 1
+    grids: int | str = 1
     most: int = 10_000
     order: Order = "balanced"
     widest: int | None = None
     split: tuple[float, float, float] = PAPER_SPLIT
     calibration: Calibration = "spread"
     cells: float = 0.2
-    crowd: int = 1
 
     def __post_init__(self) -> None:
-        if self.grids not in (1, 2):
-            raise InputError(f"grids must be 1 or 2, got {self.grids!r}")
+        if self.grids not in (1, 2, "adaptive"):
+            raise InputError(f"grids must be 1, 2 or 'adaptive', got {self.grids!r}")
         if not 1 <= self.most <= 5_000_000:
             raise InputError(f"the pool must have between 1 and 5,000,000 grids, got {self.most!r}")
         if self.calibration not in ("spread", "paper"):
             raise InputError(f"calibration must be 'spread' or 'paper', got {self.calibration!r}")
         if len(self.split) != 3 or min(self.split[1:]) <= 0 or self.split[0] < 0 or abs(sum(self.split) - 1) > 1e-9:
             raise InputError(f"the split needs three shares (size, select, count) that add up to 1, got {self.split!r}")
-        if self.cells <= 0 or self.crowd < 1:
-            raise InputError("cells must be positive and crowd at least 1")
+        if self.cells <= 0:
+            raise InputError(f"cells must be positive, got {self.cells!r}")
 
     def shares(self, nano: int, *, public_size: bool) -> tuple[int, int, int]:
         """Nano-ε for the three steps; what rounding leaves goes to the counts.
@@ -71,7 +69,7 @@ class Settings:
 
     def most_cells(self, records: float, rate: float) -> int:
         """τ: the largest number of cells of a candidate grid (Equation 6)."""
-        return max(2, int(min(self.cells * records * rate, records / self.crowd)))
+        return max(2, int(self.cells * records * rate))
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "split": list(self.split)}

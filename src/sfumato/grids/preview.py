@@ -1,0 +1,97 @@
+"""What a synthesize release would cost and what it would do, from public facts alone. Nothing is read, nothing is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import InputError
+from sfumato.grids.diffgen import DiffGen
+from sfumato.grids.estimator import PrivPfC
+from sfumato.grids.pph import PPH
+from sfumato.grids.privbayes import PrivBayes
+from sfumato.grids.privpfc import Weights
+from sfumato.grids.task import Task
+from sfumato.grids.uniform import UniformGrid
+from sfumato.privacy.budgets import PersonBudgets
+from sfumato.privacy.charge import Charge
+from sfumato.privacy.meter import Meter
+from sfumato.privacy.noise import laplace_variance
+from sfumato.privacy.units import Epsilon, positive_nano
+from sfumato.tables.dataset import Dataset
+from sfumato.tables.predicates import Where
+from sfumato.tables.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """One way to publish the table: what the ledger must reserve, the noise per count, and how to run it."""
+
+    mechanism: str
+    charge: Charge
+    expected_rmse: float | None
+    note: str
+    run: Callable[[Dataset, Meter], Any] = field(repr=False)
+    budgets: PersonBudgets | None = None
+
+
+def preview_synthesize(
+    *,
+    schema: Schema,
+    target: str,
+    epsilon: Epsilon | None = None,
+    rows: int | None = None,
+    budgets: PersonBudgets | None = None,
+    where: Where = None,
+    attributes: tuple[str, ...] | None = None,
+    **options: Any,
+) -> list[Option]:
+    """The ways to publish a table for classification, best first (by the bench; see docs/grids.md).
+
+    Examples
+    --------
+    >>> from sfumato.tables import Categorical, Numeric
+    >>> schema = Schema({"age": Numeric(0, 80, bins=8), "ill": Categorical(["no", "yes"])})
+    >>> [o.mechanism for o in preview_synthesize(schema=schema, target="ill", epsilon=0.5)]
+    ['privpfc', 'diffgen', 'pph', 'privbayes', 'uniform-grid']
+    """
+    main = PrivPfC(target=target, epsilon=epsilon, rows=rows, budgets=budgets, attributes=attributes, **options)
+    task = Task.of(schema, target, attributes)
+    factor = schema.unit.rows_per_person
+    settings = main.settings(task, factor)
+    weights = Weights.of(budgets)
+    public = rows is not None or budgets is not None
+    nano = main.nano if settings.grids == 1 else main.nano // 2
+    shares = settings.shares(nano // factor, public_size=public)
+    rate = weights.usable(shares[2])
+    if rate < 1:
+        raise InputError("the budget is too small for this release; raise epsilon")
+    unit = 1.0 if weights.counts is None else float((weights.counts * weights.groups).sum() / max(weights.counts.sum(), 1))
+    noise = float(np.sqrt(laplace_variance(rate))) / unit
+    people = None if budgets is None else np.array(budgets.levels)
+    note = f"one grid chosen among up to {settings.most} for classifying {target}, noisy class counts per cell"
+    if settings.grids != 1:
+        note += "; a second grid where the first leaves much undecided"
+    found = [Option("privpfc", Charge(main.nano, people), noise, note, _runner(main, where), budgets)]
+    if budgets is None:
+        assert epsilon is not None
+        charge = Charge(positive_nano(epsilon))
+        for kind, text in (
+            (DiffGen, "taxonomy nodes divided one at a time"),
+            (PPH, "a few columns chosen one at a time, with all their values"),
+            (PrivBayes, "a Bayesian network over all columns; not made for classification"),
+            (UniformGrid, "every column cut alike, without looking at the data"),
+        ):
+            rival = kind(epsilon=epsilon, target=target, rows=rows, attributes=attributes)  # type: ignore[abstract]
+            found.append(Option(rival.mechanism, charge, None, text, _runner(rival, where)))
+    return found
+
+
+def _runner(publisher: Any, where: Where) -> Callable[[Dataset, Meter], Any]:
+    def run(dataset: Dataset, meter: Meter) -> Any:
+        return publisher.fit(dataset, meter=meter, where=where).synopsis
+
+    return run
