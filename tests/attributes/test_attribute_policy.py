@@ -131,3 +131,14 @@ def test_damaged_files_are_refused(text):
 def test_exact_loads_do_not_overflow():
     rows, rates = np.array([[2**31, 2**31]]), np.array([10**15, 10**15])
     assert exact_loads(rows, rates).tolist() == [2 * 2**31 * 10**15]
+
+
+def test_a_few_rows_have_the_price_of_all_of_them():
+    rng = np.random.default_rng(1)
+    catalogue = Catalogue.from_matrix(np.round(rng.dirichlet(np.ones(6), 5000), 2), list("uvwxyz"), step="0.01")
+    policy = allocate(catalogue, budgets=dict.fromkeys("uvwxyz", 0.5), epsilon=0.3)
+    assert len(policy.rows) > len(policy.touches)
+    few, every = policy.price(policy.touches), policy.price(policy.rows)
+    assert (few.total, dict(few.attributes)) == (every.total, dict(every.attributes))
+    release = Profile(catalogue, budgets=dict.fromkeys("uvwxyz", 0.5), policies=policy).release([3], to="r", epsilon=0.3)
+    assert release.guarantee.nano == every.total

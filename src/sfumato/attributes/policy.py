@@ -21,6 +21,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ from sfumato.privacy.charge import Charge
 from sfumato.privacy.units import NANO, Epsilon, as_epsilon
 
 VERSION = 1
+_CHUNK = 1 << 15
+_FEW = 2000
 _KIND = "sfumato attribute policy"
 _FIELDS = {"kind", "version", "attributes", "unit", "epsilon", "budgets", "rates", "rows", "utility", "gap", "catalogue"}
 
@@ -43,7 +46,10 @@ def exact_loads(rows: NDArray[Any], rates: NDArray[np.int64]) -> NDArray[Any]:
     """
     top = int(rows.max(initial=0)) * int(rates.max(initial=0)) * max(1, rates.size)
     kind: Any = np.int64 if top < 1 << 62 else object
-    return np.asarray(rows.astype(kind) @ rates.astype(kind))
+    loads = np.empty(rows.shape[0], dtype=kind)
+    for start in range(0, rows.shape[0], _CHUNK):  # narrow rows are widened a part at a time
+        loads[start : start + _CHUNK] = rows[start : start + _CHUNK].astype(kind) @ rates.astype(kind)
+    return loads
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +116,22 @@ class Policy:
         each = {n: int(a) * int(r) for n, a, r in zip(self.attributes, reach, self.rates, strict=True)}
         return Charge(total, attributes=each)
 
-    @property
+    @cached_property
     def charge(self) -> Charge:
         """The price of one release."""
         return self.price(self.rows)
+
+    @cached_property
+    def touches(self) -> NDArray[np.int64]:
+        """Rows with the price of all of them: the heaviest, and for each attribute one that moves it most.
+
+        The overall price is the largest load and an attribute's the largest entry of its column; both are attained here.
+        """
+        if self.rows.shape[0] <= _FEW:
+            return self.rows.astype(np.int64)
+        heaviest = int(exact_loads(self.rows, self.rates).argmax())
+        few = np.unique([heaviest, *self.rows.argmax(axis=0).tolist()])
+        return np.asarray(self.rows[few], dtype=np.int64)
 
     def verify(self, rows: NDArray[Any], *, budgets: NDArray[np.int64], epsilon: int) -> Charge:
         """Refuse the policy unless, with these rows, it keeps these budgets exactly; returns the price."""

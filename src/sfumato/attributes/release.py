@@ -169,7 +169,7 @@ def release_histogram(
     counts = meter.laplace(
         histogram if callable(histogram) else np.asarray(histogram),
         rate=policy.rates,
-        touches=policy.rows,
+        touches=policy.touches,
         attributes=policy.attributes,
         label="attribute histogram",
     )
@@ -197,7 +197,7 @@ def release_batch(
                     meter,
                     histograms[start : start + _BATCH],
                     rate=policy.rates,
-                    touches=policy.rows,
+                    touches=policy.touches,
                     attributes=policy.attributes,
                     label="attribute histograms",
                 )

@@ -73,7 +73,7 @@ class AttributeStream:
         self._draw = laplace_shares(
             meter,
             rate=policy.rates,
-            touches=policy.rows,
+            touches=policy.touches,
             attributes=policy.attributes,
             why=ONE_NODE_PER_LEVEL,
             label="attribute stream",
