@@ -68,7 +68,7 @@ def test_expected_error_rejects_noise_thirty_percent_too_small():
 
 
 def test_robust_holds_when_budgets_and_values_go_together():
-    rng, budgets, groups = _people(3, "tiers")
+    _rng, budgets, groups = _people(3, "tiers")
     option = plan_option(Question(budgets), "robust")
     x = (budgets.epsilons[groups] > 0.1).astype(int)  # the worst kind of data: only generous people are counted
     reader = ArrayReader.of(groups, x, group_count=budgets.groups)

@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.bench.people_data import census, draw_budgets, draw_selectivity, range_query, roster
 from sfumato.people import ArrayReader, Question, choose_option, plan_option, preview
 from sfumato.people.linear import LinearPlan
-from sfumato.people.sampling import SamplingPlan
+from sfumato.people.sampling import SamplingPlan, quick_variance
 from sfumato.privacy import NANO, Meter, Seeded
 
 # RMSE as a multiple of affine's, measured independently before this code was written (n = 10k, 190k, 370k).
@@ -58,9 +58,8 @@ def _linear_rmse(plan: LinearPlan, variance: float) -> float:
     return float(np.sqrt(plan.spread(variance) ** 2 + 2 * np.square(plan.noise_scales).sum()))
 
 
-def _sampling_rmse(plan: SamplingPlan, variance: float, share: float) -> float:
-    noise = 2 * (NANO / plan.rate / plan.expected_size) ** 2
-    return plan.question.people * float(np.sqrt(plan._variance(variance, share) + noise))
+def _sampling_rmse(question: Question, threshold: int, variance: float, share: float) -> float:
+    return question.people * float(np.sqrt(quick_variance(question, threshold, variance=variance, share=share)))
 
 
 def error_table(sizes: tuple[int, ...], progress: Callable[[str], None]) -> dict[str, Any]:
@@ -91,8 +90,8 @@ def error_table(sizes: tuple[int, ...], progress: Callable[[str], None]) -> dict
                     ("utility, 3 rounds", "partition", {"rounds": 3}),
                 )
             }
-            row["sampling, best"] = min(_sampling_rmse(SamplingPlan(q, t), variance, share) for t in grid)
-            row["sampling, mean"] = _sampling_rmse(SamplingPlan(q, mean), variance, share)
+            row["sampling, best"] = min(_sampling_rmse(q, t, variance, share) for t in grid)
+            row["sampling, mean"] = _sampling_rmse(q, mean, variance, share)
             row["exponential"] = plan_option(Question(budgets, selectivity=share), "exponential").plan.expected_rmse
             auto = choose_option(preview(Question(budgets, selectivity=share)))
             row["auto"] = (
@@ -104,14 +103,15 @@ def error_table(sizes: tuple[int, ...], progress: Callable[[str], None]) -> dict
 
 def table_claims(table: dict[str, Any], sizes: tuple[int, ...]) -> list[dict[str, Any]]:
     """Affine is the best, ratios are those of the notes, auto is near the best."""
-    affine_over_best, off, auto_over_best = 0.0, {}, 0.0
+    affine_over_best, affine_over_all, off, auto_over_best = 0.0, 0.0, {}, 0.0
     for profile, expected in EXPECTED.items():
         for i, n in enumerate((10_000, 190_000, 370_000)):
             if n not in sizes:
                 continue
             row = table[f"{profile}, {n}"]["rmse"]
             others = [v for k, v in row.items() if k not in ("affine", "auto")]
-            affine_over_best = max(affine_over_best, row["affine"] / min(others))
+            affine_over_best = max(affine_over_best, row["affine"] / min(row[name] for name in expected))
+            affine_over_all = max(affine_over_all, row["affine"] / min(others))
             auto_over_best = max(auto_over_best, row["auto"] / min([*others, row["affine"]]))
             for name, ratios in expected.items():
                 found = row[name] / row["affine"]
@@ -121,10 +121,16 @@ def table_claims(table: dict[str, Any], sizes: tuple[int, ...]) -> list[dict[str
     worst = max(off, key=lambda k: off[k])
     return [
         {
-            "name": "affine, RMSE as a multiple of the best other mechanism, worst cell",
+            "name": "affine, RMSE as a multiple of the best other mechanism of the notes' table, worst cell",
             "figure": round(affine_over_best, 4),
             "limit": 1.02,
             "holds": affine_over_best <= 1.02,
+        },
+        {
+            "name": "affine without a guess of the selectivity, multiple of the best of all (stretching included)",
+            "figure": round(affine_over_all, 4),
+            "limit": 1.02,
+            "holds": affine_over_all <= 1.02,
         },
         {
             "name": f"ratios to affine against the notes, largest relative difference ({worst})",

@@ -116,13 +116,21 @@ def learning_claims(found: dict[str, Any]) -> list[dict[str, Any]]:
             for name, auc in row.items()
             if f"logistic, {profile}" in found
         }
-        worst = max(gaps, key=lambda k: gaps[k])
-        claims.append(
-            {
-                "name": f"AUC on the real Adult against the notes, largest difference ({worst})",
-                "figure": round(gaps[worst], 4),
-                "limit": 0.01,
-                "holds": gaps[worst] <= 0.01,
-            }
-        )
+        errors = {
+            f"{profile}, {name}": found[f"logistic, {profile}"][name]["auc_se"]
+            for profile, row in EXPECTED_AUC.items()
+            for name in row
+            if f"logistic, {profile}" in found
+        }
+        steady = [k for k in gaps if errors[k] < 0.005]
+        for which, cells in (("all cells", list(gaps)), ("cells with a standard error below 0.005", steady)):
+            worst = max(cells, key=lambda k: gaps[k])
+            claims.append(
+                {
+                    "name": f"AUC on the real Adult against the notes, largest difference, {which} ({worst})",
+                    "figure": round(gaps[worst], 4),
+                    "limit": 0.01,
+                    "holds": gaps[worst] <= 0.01,
+                }
+            )
     return claims

@@ -17,6 +17,7 @@ from sfumato.people.mechanisms import (
     preview_count,
     preview_sum,
 )
+from sfumato.people.overprotection import Overprotection, overprotection
 from sfumato.people.partition import Partition, privacy_aware, round_down, utility_based
 from sfumato.people.question import Question
 from sfumato.people.reading import ArrayReader, DatasetReader, PairReader, Reader
@@ -28,6 +29,7 @@ __all__ = [
     "Estimate",
     "Heterogeneity",
     "Option",
+    "Overprotection",
     "PairReader",
     "Partition",
     "Question",
@@ -37,6 +39,7 @@ __all__ = [
     "choose_option",
     "count",
     "mean",
+    "overprotection",
     "plan_option",
     "preview",
     "preview_count",

@@ -89,6 +89,10 @@ class DatasetReader:
         On public schema columns.
     measure : str, optional
         A numeric column on the lattice ``base + 0..steps``, 0 where it is missing; without it every row counts 1.
+    exact : bool
+        Every budget of the roster *is* one of the levels (they were read from it, neither stated nor rounded). Then a cap
+        is one expression in the engine. Never say so of stated levels: whoever granted more than their level would enter
+        with more weight than they are charged for.
 
     Notes
     -----
@@ -102,6 +106,7 @@ class DatasetReader:
     measure: str | None = None
     steps: int | None = None
     base: int = 0
+    exact: bool = False
 
     @classmethod
     def centred(
@@ -117,7 +122,7 @@ class DatasetReader:
 
     def weighted_sum(self, weights: Integers) -> int:
         cap = int(weights.max(initial=0))
-        if self.base == 0 and cap >= 1 and bool((weights == np.minimum(self.levels.levels, cap)).all()):
+        if self.exact and self.base == 0 and cap >= 1 and bool((weights == np.minimum(self.levels.levels, cap)).all()):
             # min(budget, cap) is one expression in the engine, however many levels there are
             return int(self.dataset.weighted_sums(cap, measure=self.measure, steps=self.steps, where=self.where))
         return sum(s * w for s, w in zip(self.group_sums().tolist(), weights.tolist(), strict=True) if s and w)

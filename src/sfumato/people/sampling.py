@@ -10,7 +10,7 @@ exact for absence. Probabilities are multiples of 2^-63, rounded down until the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from sfumato.people.bias import bias_warnings
 from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.estimate import Estimate
 from sfumato.people.linear import describe_cap
+from sfumato.people.partition import round_down
 from sfumato.people.question import Question
 from sfumato.people.reading import Reader
 from sfumato.privacy import NANO, Charge, Meter
@@ -156,16 +157,28 @@ def sampling_plan(question: Question, *, threshold: int | None = None) -> Sampli
     usable = sorted(t for t in grid if t >= question.record_reach)
     if not usable:
         raise InputError("no budget of this roster buys one unit of the measure; use a coarser lattice for it")
-    return SamplingPlan(question, min(usable, key=lambda t: _quick_rmse(question, t)))
+    search = _coarse(question)
+    return SamplingPlan(question, min(usable, key=lambda t: quick_variance(search, t)))
 
 
-def _quick_rmse(question: Question, threshold: int) -> float:
-    """The error formula without exact probabilities."""
+def _coarse(question: Question) -> Question:
+    """The same question on few levels, to search on: the threshold is a parameter, not a promise."""
+    if question.budgets.groups <= 2000:
+        return question
+    return replace(question, budgets=round_down(question.budgets, decimals=4)[0])
+
+
+def quick_variance(
+    question: Question, threshold: int, *, variance: float | None = None, share: float | None = None
+) -> float:
+    """The error formula (mean square error of the mean) without exact probabilities."""
     e, t, n = question.epsilons, threshold / NANO, question.people
     counts = question.budgets.counts
     p = np.where(e >= t, 1.0, np.exp(np.minimum(e - t, 0.0)) * -np.expm1(-np.minimum(e, t)) / -np.expm1(-t))
     size = float(np.dot(counts, p))
-    square = question.record_reach**2 * (0.5 if question.selectivity is None else question.selectivity)
-    unequal = question.variance * max(0.0, float(np.dot(counts, p * p)) / size**2 - 1 / n)
+    guess = 0.5 if question.selectivity is None else question.selectivity
+    square = question.record_reach**2 * (guess if share is None else share)
+    spread = question.variance if variance is None else variance
+    unequal = spread * max(0.0, float(np.dot(counts, p * p)) / size**2 - 1 / n)
     drawn = square * float(np.dot(counts, p * (1 - p))) / size**2
     return unequal + drawn + 2 * (question.record_reach / (t * size)) ** 2
