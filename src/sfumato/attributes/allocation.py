@@ -26,6 +26,8 @@ from sfumato.errors import InputError
 from sfumato.privacy.budgets import AttributeBudgets
 from sfumato.privacy.units import NANO, Epsilon, positive_nano
 
+_TOO_SMALL = "epsilon is too small for these budgets: an attribute would get less than 1e-9 per lattice unit"
+
 Budgets = AttributeBudgets | Mapping[str, Epsilon] | NDArray[np.int64]
 
 
@@ -96,9 +98,12 @@ def _upper(catalogue: Catalogue, nano: NDArray[np.int64]) -> NDArray[np.int64]:
 def _solve(catalogue: Catalogue, nano: NDArray[np.int64], overall: int, utility: str | Utility) -> Policy:
     top, rows = _upper(catalogue, nano), catalogue.maximal
     per_unit = float(catalogue.unit) * NANO
-    best = top / per_unit
-    chosen = named_utility(utility, best)
-    solution = minimise(rows, top / overall, chosen, units=best)
+    chosen = named_utility(utility, top / per_unit)
+    # The item that moves attribute j most bounds its rate by ε / Δ_j too: implied by the rows, and it keeps z of order 1.
+    top = np.minimum(top, overall // catalogue.reach)
+    if top.min() < 1:
+        raise InputError(_TOO_SMALL)
+    solution = minimise(rows, top / overall, chosen, units=top / per_unit)
     rates = np.minimum(np.maximum(np.floor(solution.z * top).astype(np.int64), 1), top)
     # z = 1 is exact; anything the solver calls 1 within its tolerance may be the whole budget.
     rates = np.where(solution.z > 1 - 1e-9, top, rates)
@@ -115,7 +120,7 @@ def _cut(rows: NDArray[Any], rates: NDArray[np.int64], overall: int) -> NDArray[
         return rates
     cut = np.array([r * overall // heaviest for r in rates.tolist()], dtype=np.int64)
     if cut.min() < 1:
-        raise InputError("epsilon is too small for these budgets: an attribute would get less than 1e-9 per lattice unit")
+        raise InputError(_TOO_SMALL)
     return cut
 
 

@@ -116,7 +116,10 @@ def _interior(B: Vector, utility: Utility, units: Vector, z: Vector, tolerance: 
         H[np.diag_indices(m)] += (dual / slack)[k : k + m] + (dual / slack)[k + m :]
         # Equilibrated: entries of H differ by twenty orders of magnitude between free and clamped attributes.
         d = 1.0 / np.sqrt(np.diagonal(H))
-        step = d * np.linalg.solve(H * np.outer(d, d), -d * (stationarity + _transposed(B, wanted)))
+        try:
+            step = d * np.linalg.solve(H * np.outer(d, d), -d * (stationarity + _transposed(B, wanted)))
+        except np.linalg.LinAlgError:  # singular to working precision: z is feasible and the bound proven, so stop here
+            break
         push = np.concatenate([B @ step, step, -step])
         dual_step = wanted + dual / slack * push
         length = min(_inside(slack, -push), _inside(dual, dual_step))
