@@ -1,0 +1,86 @@
+"""Personalized answers and models on one person present or absent, at what the release charges that person's tier."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.audit.harness import AuditCase
+from sfumato.audit.registry import register
+from sfumato.people import ArrayReader, Option, Question, plan_option
+from sfumato.privacy import Meter, PersonBudgets, Source
+
+ROSTER = PersonBudgets.from_tiers({"strict": (0.3, 3), "standard": (0.8, 2), "open": (2, 1)})
+_GROUPS = np.array([0, 0, 0, 1, 1, 2])
+_MECHANISMS = ("affine", "robust", "threshold", "stretching", "sampling", "exponential", "partition")
+_ENOUGH = 20_000  # every draw is a whole release
+
+
+def _reader(which: int, group: int) -> ArrayReader:
+    """Everybody is counted; under the second neighbour one person of the group is absent."""
+    x = np.ones(_GROUPS.size, dtype=np.int64)
+    x[int(np.flatnonzero(group == _GROUPS)[0])] -= which
+    return ArrayReader.of(_GROUPS, x, group_count=ROSTER.groups)
+
+
+def _answer(option: Option, reader: ArrayReader, group: int, source: Source) -> float:
+    estimate = option.run(reader, Meter(limit=option.charge, budgets=ROSTER, source=source))
+    if "part_means" in estimate.details:  # only the person's own part depends on them
+        return float(estimate.details["part_means"][int(option.plan.rounds[0].parts[group])])  # type: ignore[attr-defined]
+    return estimate.value
+
+
+def _case(mechanism: str, group: int) -> AuditCase:
+    options = {"parts": 3} if mechanism == "partition" else {}
+    option = plan_option(Question(ROSTER), mechanism, **options)
+
+    def draw(which: int, n: int, source: Source) -> NDArray[np.float64]:
+        reader = _reader(which, group)
+        return np.array([_answer(option, reader, group, source) for _ in range(n)])
+
+    charged = option.charge.people
+    assert charged is not None
+    tier = ROSTER.name(group)
+    who = f"one person of tier {tier!r} counted or absent"
+    return AuditCase(f"people-{mechanism}-{tier}", int(charged[group]), draw, who, most=_ENOUGH)
+
+
+def _model_case(group: int) -> AuditCase:
+    """The weighted objective in one dimension, where the sign and size of the coefficient tell most."""
+    from sfumato.classifiers.personal import Training, train
+
+    claimed = int(ROSTER.levels[group])
+
+    def draw(which: int, n: int, source: Source) -> NDArray[np.float64]:
+        rows = np.ones((_GROUPS.size, 1))
+        rows[group != _GROUPS] = -0.2
+        kept = np.ones(_GROUPS.size, dtype=bool)
+        kept[int(np.flatnonzero(group == _GROUPS)[0])] = not which
+        t = Training("logistic", rows[kept], _GROUPS[kept], ROSTER, 1.0)
+        return np.array(
+            [
+                float(
+                    train(t, Meter(budgets=ROSTER, source=source), mechanism="weighted", threshold=None, parts=None).models[
+                        0, 0
+                    ]
+                )
+                for _ in range(n)
+            ]
+        )
+
+    tier = ROSTER.name(group)
+    return AuditCase(
+        f"people-weighted-model-{tier}",
+        claimed,
+        draw,
+        f"one person of tier {tier!r} in the training table or not",
+        most=4000,
+    )
+
+
+for _mechanism in _MECHANISMS:
+    for _group in (0, 2):
+        _made = _case(_mechanism, _group)
+        if _made.claimed > 0:  # a threshold leaves the strict tier out: nothing to attack
+            register(_made)
+register(_model_case(2))
