@@ -100,7 +100,8 @@ def _solve(catalogue: Catalogue, nano: NDArray[np.int64], overall: int, utility:
     per_unit = float(catalogue.unit) * NANO
     chosen = named_utility(utility, top / per_unit)
     # The item that moves attribute j most bounds its rate by ε / Δ_j too: implied by the rows, and it keeps z of order 1.
-    top = np.minimum(top, overall // catalogue.reach)
+    used = rows.max(axis=0, initial=0) > 0
+    top = np.where(used, np.minimum(top, overall // catalogue.reach), top)
     if top.min() < 1:
         raise InputError(_TOO_SMALL)
     solution = minimise(rows, top / overall, chosen, units=top / per_unit)
