@@ -123,3 +123,29 @@ def test_a_mean_never_mixes_two_samples_of_a_persons_rows():
     reader = DatasetReader.centred(dataset, sf.PersonBudgets.of([1.0]), measure="age", steps=100, where="age >= 50")
     seen = {int(reader.group_sums()[0]) for _ in range(12)}
     assert seen <= {0, 100}  # the row with age 100 (+100 half steps), or the other one, which the condition leaves out
+
+
+@pytest.mark.parametrize("share", ["1/3", "0.37", "1"])
+def test_a_share_of_distinct_budgets_is_the_same_in_the_engine_and_in_the_roster(share):
+    from fractions import Fraction
+
+    rng = np.random.default_rng()
+    budgets = rng.uniform(0.001, 3, 500).round(9)
+    frame = pd.DataFrame({"age": rng.integers(0, 100, 500), "epsilon": budgets})
+    roster = sf.Roster.column("epsilon", people=sf.PersonBudgets.of(budgets)).share(Fraction(share))
+    dataset = sf.open(frame, schema=sf.Schema({"age": SCHEMA["age"]}), budgets=roster).dataset
+    levels = roster.levels()
+    assert dataset.level_counts(levels).sum() == 500
+    assert dataset.weighted_sums(10**12) == int((levels.levels * levels.counts).sum())
+    most = int(np.median(levels.levels))
+    assert dataset.weighted_sums(most) == int((np.minimum(levels.levels, most) * levels.counts).sum())
+
+
+def test_a_synthetic_table_is_charged_and_carries_the_target():
+    frame = people()
+    table = sf.open(frame, schema=SCHEMA, epsilon=2, rows=N, noise=sf.Seeded(2))
+    made = table.synthesize(target="sex", epsilon=1)
+    assert made.sample(50)["sex"].isin(["f", "m"]).all()
+    assert 0 <= table.balance().total.spent - made.guarantee.nano <= 2  # the choice rounds its rate down
+    personal = opened(frame, noise=sf.Seeded(2)).synthesize(target="sex", share=0.5)
+    assert (personal.guarantee.people <= personal.guarantee.budgets.levels).all()

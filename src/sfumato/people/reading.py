@@ -84,7 +84,7 @@ class DatasetReader:
     dataset : tables.Dataset
         Opened with a roster.
     levels : PersonBudgets
-        The roster by which rows are matched to person groups: their *full* budgets, also when a release uses a share.
+        The budgets of the roster that the dataset was opened with (a share of it: `Roster.share`).
     where : predicate, optional
         On public schema columns.
     measure : str, optional

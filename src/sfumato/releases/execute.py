@@ -76,7 +76,7 @@ def release(
     )
     outcomes = []
     for item in priced:
-        dataset = open_table(plan.source, schema=item.facts.schema, table=plan.table, budgets=plan.roster())
+        dataset = open_table(plan.source, schema=item.facts.schema, table=plan.table, budgets=item.facts.roster)
         outcomes.append(_one(plan, item, dataset, ledger, source, progress))
     return outcomes
 
@@ -147,4 +147,4 @@ def _facts(plan: Plan) -> tuple[PersonBudgets | None, Facts]:
             "public roster file as `source`, so that a preview reads nothing private"
         )
     budgets = roster.levels()
-    return budgets, Facts(schema, budgets=budgets, roster=roster, roster_levels=budgets, rows=plan.rows or budgets.people)
+    return budgets, Facts(schema, budgets=budgets, roster=roster, rows=plan.rows or budgets.people)

@@ -57,11 +57,13 @@ def price(request: Request, facts: Facts) -> Priced:
     """Options and their prices; reads nothing private."""
     kind = all_kinds()[request.kind]
     if request.epsilon is not None:
-        facts = replace(facts, budgets=None, roster=None, roster_levels=None)
+        facts = replace(facts, budgets=None, roster=None)
     elif facts.budgets is not None:
         if not kind.personal:
             raise InputError(f"a {request.kind} release cannot draw on personal budgets yet; give it an `epsilon` for all")
-        facts = replace(facts, budgets=facts.budgets.share(request.share or Fraction(1)))
+        part = request.share or Fraction(1)
+        roster = None if facts.roster is None else facts.roster.share(part)
+        facts = replace(facts, budgets=facts.budgets.share(part), roster=roster)
     options = kind.options(request, facts)
     return Priced(request, facts, tuple(options), pick(options, request))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -166,7 +167,7 @@ class Table:
                 self._facts = Facts(self.schema, rows=self._rows)
             else:
                 people = roster.levels()
-                self._facts = Facts(self.schema, people, roster, people, self._rows or people.people)
+                self._facts = Facts(self.schema, people, roster, self._rows or people.people)
         return self._facts
 
     @property
@@ -224,7 +225,7 @@ class Table:
             dataset_name=self.name,
             source_name=str(self.dataset),
             ledger=self.ledger,
-            dataset=self.dataset,
+            dataset=replace(self.dataset, budgets=priced.facts.roster),
             source=self._source,
             finish=_remember,
         )

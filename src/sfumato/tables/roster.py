@@ -13,7 +13,8 @@ negative, an unknown tier) has budget 0 and contributes nothing. A person listed
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ class Roster:
     source: Any = field(default=None, compare=False)
     source_table: TableName | None = None
     person: str | None = None
+    fraction: Fraction = Fraction(1)
 
     @classmethod
     def column(cls, epsilon: str, *, people: PersonBudgets | None = None) -> Roster:
@@ -109,6 +111,21 @@ class Roster:
             raise InputError("budgets: counts needs tiers = {name = epsilon}")
         return cls.column(plain["column"])
 
+    def share(self, fraction: Fraction) -> Roster:
+        """The same people with this fraction of their budgets, rounded down as `PersonBudgets.share` does.
+
+        >>> Roster.tiers({"open": 1.0}, column="consent").share(Fraction(1, 3)).tiers_nano
+        (('open', 333333333),)
+        """
+        if not 0 < fraction <= 1 or fraction.denominator > 10**9:
+            raise InputError(f"a share lies above 0 and at most 1, with at most nine decimals; got {fraction}")
+        return replace(
+            self,
+            tiers_nano=tuple((name, nano * fraction.numerator // fraction.denominator) for name, nano in self.tiers_nano),
+            people=None if self.people is None else self.people.share(fraction),
+            fraction=self.fraction * fraction,
+        )
+
     @property
     def reads_table(self) -> bool:
         """Whether learning the head counts means reading the private table itself."""
@@ -138,7 +155,8 @@ class Roster:
 
         what = f"the budget column {self.budget!r}"
         if not self.tiers_nano:
-            return nano_budget(number_source(expr, engine=engine.name, what=what, text=engine.text))
+            nano = nano_budget(number_source(expr, engine=engine.name, what=what, text=engine.text))
+            return nano if self.fraction == 1 else _part(nano, self.fraction)
         names = Categorical(tuple(name for name, _ in self.tiers_nano))
         tier = category_source(expr, names, engine=engine.name, what=what, text=engine.text).expr
         return ibis.cases(*((tier == name, i + 1) for i, name in enumerate(names.values)), else_=0).cast("int64")
@@ -190,6 +208,16 @@ class Roster:
         each = engine.table.select(who=who, key=key)
         each = each.filter(each["who"].notnull())
         return each.group_by("who").agg(key=each["key"].min())
+
+
+def _part(nano: Expr, fraction: Fraction) -> Expr:
+    """floor(nano * fraction) in 64 bits: quotient and remainder apart, so that no product overflows."""
+    import ibis
+
+    top, bottom = (ibis.literal(n, type="int64") for n in (fraction.numerator, fraction.denominator))
+    rest = nano % bottom
+    whole = (nano - rest) // bottom
+    return (whole * top + (rest * top - (rest * top) % bottom) // bottom).cast("int64")
 
 
 def _name(column: Any, what: str) -> str:

@@ -43,8 +43,8 @@ class Facts:
     ----------
     budgets : PersonBudgets or None
         Everyone's budget *for this release*; None when one ε holds for all.
-    roster_levels : PersonBudgets or None
-        Everyone's full budget, by which the table's rows are matched to person groups.
+    roster : Roster or None
+        Where the table's rows find those budgets.
     rows : int or None
         A public head count.
     """
@@ -52,7 +52,6 @@ class Facts:
     schema: Schema
     budgets: PersonBudgets | None = None
     roster: Roster | None = None
-    roster_levels: PersonBudgets | None = None
     rows: int | None = None
 
 

@@ -113,8 +113,8 @@ def _reader(
 ) -> Any:
     from sfumato.people.reading import DatasetReader
 
-    if facts.roster_levels is not None:
-        return DatasetReader(dataset, facts.roster_levels, where, measure, steps, base)
+    if facts.budgets is not None:
+        return DatasetReader(dataset, facts.budgets, where, measure, steps, base)
     return PlainReader(dataset, where, measure, steps, base)
 
 

@@ -18,8 +18,8 @@ def weighted_cells(
     dataset: Dataset, facts: Facts, weights: NDArray[np.int64], columns: Sequence[str], where: Any
 ) -> NDArray[np.int64]:
     """Weighted sum of every cell of `columns`, with a weight per person group of the roster."""
-    assert facts.roster_levels is not None
-    found = dataset.weighted_sums(engine_weights(facts.roster_levels.levels, weights), by=columns, where=where)
+    assert facts.budgets is not None
+    found = dataset.weighted_sums(engine_weights(facts.budgets.levels, weights), by=columns, where=where)
     return np.asarray(found).astype(np.int64)
 
 
