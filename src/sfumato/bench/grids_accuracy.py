@@ -116,12 +116,11 @@ def summary(rows: list[list[dict[str, float]]], learners: Sequence[str]) -> dict
     best = min(means, key=lambda k: means[k])
     per_split = [float(np.mean([r[best] for r in split])) for split in rows]
     error = float(np.std(per_split, ddof=1) / np.sqrt(len(per_split))) if len(per_split) > 1 else float("nan")
-    figures = {
+    return {
         **{k: round(v, 4) for k, v in means.items()},
         "best": round(means[best], 4),
         "standard_error": round(error, 4),
     }
-    return figures
 
 
 def privpfc(case: Case, **options: Any) -> Callable[[float, int], PrivPfC]:

@@ -1,7 +1,7 @@
 """Public schemas of the two data sets on which the grids are measured: UCI Adult and UCI Bank Marketing.
 
-Numbers get bins of equal width (a power of two of them) between round public bounds, categories a small tree by meaning. Nothing
-in this file was read off the data beyond what their public documentation says.
+Numbers get bins of equal width (a power of two of them) between round public bounds, categories a small tree by
+meaning. Nothing in this file was read off the data beyond what their public documentation says.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""How well do classifiers do that were trained on a published table? Decision tree, logistic regression, RBF support vectors.
+"""How well do classifiers do that were trained on a published table? Decision tree, logistic regression, RBF support
+vectors.
 
-A published table is a list of weighted cells (codes per column, class, weight); test rows are coded the same way. Numbers enter the
-tree as ordered codes, categories one column per node; the other two learners see one column per node throughout.
+A published table is a list of weighted cells (codes per column, class, weight); test rows are coded the same way.
+Numbers enter the tree as ordered codes, categories one column per node; the other two learners see one column per node
+throughout.
 """
 
 from __future__ import annotations
@@ -45,9 +47,7 @@ def misclassification(
     return out
 
 
-def _fit(
-    learner: str, codes: Any, classes: Any, weights: Any, published: Published, seed: int
-) -> tuple[Any, Any]:
+def _fit(learner: str, codes: Any, classes: Any, weights: Any, published: Published, seed: int) -> tuple[Any, Any]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import SVC
     from sklearn.tree import DecisionTreeClassifier
@@ -65,9 +65,7 @@ def _fit(
 
         offset = np.concatenate([[0], np.cumsum(published.sizes)])
         rows = np.repeat(np.arange(len(x)), x.shape[1])
-        return sparse.csr_matrix(
-            (np.ones(x.size), (rows, (x + offset[:-1]).reshape(-1))), shape=(len(x), int(offset[-1]))
-        )
+        return sparse.csr_matrix((np.ones(x.size), (rows, (x + offset[:-1]).reshape(-1))), shape=(len(x), int(offset[-1])))
 
     if learner == "tree":
         tree = DecisionTreeClassifier(max_depth=8, min_weight_fraction_leaf=0.001, random_state=0)

@@ -1,13 +1,14 @@
-"""Automatic settings: number of grids, pool and split, from public facts only (ε, a public number of records, the schema).
+"""Automatic settings: number of grids, pool and split, from public facts only (ε, a public number of records, the
+schema).
 
-The rules were chosen on the two data sets of the bench and are written as what they rest on, the *signal* Nε: the number of
-records times the budget, which is how many units of noise fit into the table.
+The rules were chosen on the two data sets of the bench and are written as what they rest on, the *signal* Nε: the
+number of records times the budget, which is how many units of noise fit into the table.
 
 - Nε below `TWO_GRIDS`: one grid. Above it a second grid can find more than halving the budget costs, if the first, as
   published, leaves at least `MIXED` of the records on the wrong side ("adaptive": published counts are public).
 - The choice gets a smaller share as Nε grows: it is then certain anyway, and the counts can use the rest.
-- Grids of more than four attributes hardly win; leaving them out lets the pool hold more of the others. Below `FAINT` the
-  choice is noisy, and a smaller pool of at most three attributes does better.
+- Grids of more than four attributes hardly win; leaving them out lets the pool hold more of the others. Below `FAINT`
+  the choice is noisy, and a smaller pool of at most three attributes does better.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class GridClassifier:
             return np.full(len(table), labels[self.fallback], dtype=object)
         leaves = _needed_leaves(self.synopsis, table)
         codes = np.stack([cut.codes(leaves) for cut in self.synopsis.cuts], axis=1)
-        return labels[self.model.predict(encode(self.synopsis.cuts, codes))]
+        return np.asarray(labels[self.model.predict(encode(self.synopsis.cuts, codes))])
 
     def score(self, table: Any, truth: Any) -> float:
         """Share of rows classified correctly."""

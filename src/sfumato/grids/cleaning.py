@@ -1,4 +1,4 @@
-"""Post-processing of noisy counts: no negative counts, and optionally a total or a threshold. Free, since it sees no data."""
+"""Post-processing of noisy counts: no negative counts, and optionally a total or a threshold. Free: it sees no data."""
 
 from __future__ import annotations
 

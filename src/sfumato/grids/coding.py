@@ -1,7 +1,7 @@
 """From a table to coded records: in the engine for a release, in memory for data frames.
 
-A release counts distinct rows where the data lives and fetches those: one pass, whatever the number of candidate grids. A row
-without a cell in one of the columns takes no part.
+A release counts distinct rows where the data lives and fetches those: one pass, whatever the number of candidate grids.
+A row without a cell in one of the columns takes no part.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Cuts: how a published grid divides each of its columns. Everything here is public or post-processing.
 
-A cut of an attribute is a list of runs of leaves. A level of its taxonomy is one; DiffGen's mixed levels and equal-width bins are
-others. A `ScoreCut` divides the table by what an earlier noisy grid says about a row: since that grid is published, the score is a
-public function of the row.
+A cut of an attribute is a list of runs of leaves. A level of its taxonomy is one; DiffGen's mixed levels and
+equal-width bins are others. A `ScoreCut` divides the table by what an earlier noisy grid says about a row: since that
+grid is published, the score is a public function of the row.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Cut:
 
     def codes(self, leaves: NDArray[np.integer]) -> NDArray[np.int64]:
         """The run of every row, from the leaves of all attributes."""
-        return self.node_of_leaf[leaves[:, self.attribute]]
+        return np.asarray(self.node_of_leaf[leaves[:, self.attribute]])
 
 
 def cuts_of(grid: Grid, attributes: Sequence[Attribute]) -> tuple[Cut, ...]:
@@ -112,7 +112,7 @@ class ScoreCut:
         return score_levels().maps[self.level][self.bucket]
 
     def codes(self, leaves: NDArray[np.integer]) -> NDArray[np.int64]:
-        return self.node_of_cell[cell_codes(self.inner, leaves)]
+        return np.asarray(self.node_of_cell[cell_codes(self.inner, leaves)])
 
 
 def buckets(noisy: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
@@ -130,4 +130,4 @@ def buckets(noisy: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
     overall = rest.sum() / max(total.sum(), 1.0)
     strength = 2.0 / rate
     share = (rest + strength * overall) / (total + strength)
-    return np.searchsorted(_THRESHOLDS, share)
+    return np.asarray(np.searchsorted(_THRESHOLDS, share))

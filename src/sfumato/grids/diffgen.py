@@ -1,20 +1,22 @@
 """DiffGen: specialise one taxonomy node at a time, then publish noisy counts.
 
-Mohammed, Chen, Fung & Yu, *Differentially private data release for data mining*, KDD 2011, with the taxonomies given (its
-search for numeric split points is not needed) and the score *Max*.
+Mohammed, Chen, Fung & Yu, *Differentially private data release for data mining*, KDD 2011, with the taxonomies given
+(its search for numeric split points is not needed) and the score *Max*.
 
-Every attribute starts at its root. `steps` times, one node of a current cut is chosen and replaced by its children, for all
-records at once; the score of a node v is ``Σ_{children c} max_class |records in c of the class|``.
+Every attribute starts at its root. `steps` times, one node of a current cut is chosen and replaced by its children, for
+all records at once; the score of a node v is ``Σ_{children c} max_class |records in c of the class|``.
 
-**Guarantee.** One more record lies in at most one child of a node, and raises its largest class count by 0 or 1: every score moves
-by an amount in [0, 1], spread 1, so a choice at rate η loses η. `steps` choices share half of the budget, the counts get the
-other half (a record is in one cell), and steps in sequence add up. The limit on the number of cells is public.
+**Guarantee.** One more record lies in at most one child of a node, and raises its largest class count by 0 or 1: every
+score moves by an amount in [0, 1], spread 1, so a choice at rate η loses η. `steps` choices share half of the budget,
+the counts get the other half (a record is in one cell), and steps in sequence add up. The limit on the number of cells
+is public.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +88,7 @@ class DiffGen(Publisher):
             if not options:
                 break
             chosen = meter.choose(
-                lambda options=options: np.array([self._score(records(), task, j, node) for j, node in options]),
+                partial(_scores, records, task, options),
                 rate=choice_rate(each, 1.0),
                 spread=1,
                 label=f"{self.mechanism}: specialisation {step + 1}",
@@ -110,14 +112,19 @@ class DiffGen(Publisher):
                     found.append((j, node))
         return found
 
-    def _score(self, records: Records, task: Task, j: int, node: Node) -> int:
-        levels = task.taxonomies[j]
-        total = 0
-        table = records.table(((j, levels.height - 1),))
-        for level, place in children(levels, node):
-            low, high = levels.leaf_range(level, place)
-            total += int(table[:, low:high].sum(axis=1).max())
-        return total
+
+def _scores(records: Callable[[], Records], task: Task, options: list[tuple[int, Node]]) -> list[int]:
+    tables = {j: records().table(((j, task.taxonomies[j].height - 1),)) for j in {j for j, _ in options}}
+    return [node_score(tables[j], task.taxonomies[j], node) for j, node in options]
+
+
+def node_score(table: NDArray[np.int64], levels: Levels, node: Node) -> int:
+    """*Max*: records of the largest class of each child, from counts by class and leaf."""
+    total = 0
+    for level, place in children(levels, node):
+        low, high = levels.leaf_range(level, place)
+        total += int(table[:, low:high].sum(axis=1).max())
+    return total
 
 
 def _cut(task: Task, j: int, nodes: list[Node]) -> Cut:

@@ -1,7 +1,7 @@
 """From the public schema to levels: trees as given, sensible ones where none is given.
 
-A number without a tree gets its bins merged in pairs, level by level; a category without a tree is everything or each value by
-itself. A cell for values outside the domain is a node of its own on every level below the root.
+A number without a tree gets its bins merged in pairs, level by level; a category without a tree is everything or each
+value by itself. A cell for values outside the domain is a node of its own on every level below the root.
 """
 
 from __future__ import annotations

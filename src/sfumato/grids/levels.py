@@ -1,11 +1,11 @@
 """Taxonomies as levels: what a grid is made of.
 
 A predictor's taxonomy is a tree over its public domain; each level of the tree partitions the domain, coarsest first
-(level 0 is the whole domain, the last level has one node per leaf). Su, Cao, Li & Lyu 2018 (PrivPfC), Section 4, count levels
-from 1; here the root is level 0, so "level 0" reads as "not in the grid".
+(level 0 is the whole domain, the last level has one node per leaf). Su, Cao, Li & Lyu 2018 (PrivPfC), Section 4, count
+levels from 1; here the root is level 0, so "level 0" reads as "not in the grid".
 
-Leaves are kept in tree order, so that the nodes of every level are runs of consecutive leaves: rolling a table up to a coarser
-level is then one `np.add.reduceat`. Everything in this file is public.
+Leaves are kept in tree order, so that the nodes of every level are runs of consecutive leaves: rolling a table up to a
+coarser level is then one `np.add.reduceat`. Everything in this file is public.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """The pool of candidate grids: at most Θ grids with at most τ cells, chosen without looking at the data.
 
-Enumeration follows Algorithm 2 of Su et al. 2018: grids with one attribute below the root, then with two, and so on; a grid is
-kept if it has at most τ cells. What to do when Θ cuts a layer short differs:
+Enumeration follows Algorithm 2 of Su et al. 2018: grids with one attribute below the root, then with two, and so on; a
+grid is kept if it has at most τ cells. What to do when Θ cuts a layer short differs:
 
 - ``order="paper"`` stops at the Θ-th grid, so the last layer knows only the first columns;
-- ``order="balanced"`` gives every set of attributes of that layer the same share of what is left, takes its grids evenly from few
-  cells to many, and keeps a share for the layers above, so that no column is favoured for where it stands.
+- ``order="balanced"`` gives every set of attributes of that layer the same share of what is left, takes its grids
+  evenly from few cells to many, and keeps a share for the layers above, so that no column is favoured for where it
+  stands.
 
-The root grid (one cell: publish class counts only) is always a candidate. Nothing here depends on private data, so it is free.
+The root grid (one cell: publish class counts only) is always a candidate. Nothing here depends on private data, so it
+is free.
 """
 
 from __future__ import annotations
@@ -155,19 +157,19 @@ def _balanced(taxonomies: Sequence[Levels], most: int, cells: int, widest: int |
         # A layer that does not fit leaves half of the room to those above it, unless there are none.
         last = width == min(d, widest or d)
         fits = _count(taxonomies, width, cells) <= left
-        grids = _layer(taxonomies, width, cells, left if fits or last else left // 2)
+        grids = _layer(taxonomies, width, cells, left if fits or last else left // 2, whole=fits)
         if not len(grids):
             return
         left -= len(grids)
         yield grids
 
 
-def _layer(taxonomies: Sequence[Levels], width: int, cells: int, budget: int) -> NDArray[np.int64]:
+def _layer(taxonomies: Sequence[Levels], width: int, cells: int, budget: int, *, whole: bool) -> NDArray[np.int64]:
     """At most `budget` grids of `width` attributes, every set of attributes with the same share."""
     d = len(taxonomies)
     total = comb(d, width)
     most_sets = max(1, budget // _FEWEST)
-    stride = -(-total // most_sets)
+    stride = 1 if whole else -(-total // most_sets)
     # Multiplying by a large odd number scatters the sets that are kept over the columns.
     subsets = [s for i, s in enumerate(combinations(range(d), width)) if (i * 0x9E3779B1) % total % stride == 0]
     found = [_combinations(taxonomies, subset, cells) for subset in subsets]

@@ -1,13 +1,14 @@
 """PPH, the private projected histogram: choose columns that tell the classes apart, then publish their noisy histogram.
 
-Vinterbo, *Differentially private projected histograms: construction and use for prediction*, ECML PKDD 2012. Columns are added one
-at a time for *discernibility*: how many pairs of records of different classes fall into different cells. Categories enter with all
-their values, numbers cut into as many pieces as Lei's rule says. How many columns are taken depends on N and public facts only.
+Vinterbo, *Differentially private projected histograms: construction and use for prediction*, ECML PKDD 2012. Columns
+are added one at a time for *discernibility*: how many pairs of records of different classes fall into different cells.
+Categories enter with all their values, numbers cut into as many pieces as Lei's rule says. How many columns are taken
+depends on N and public facts only.
 
-**Guarantee.** The number of pairs is as sensitive as N is large, so the sound score is ``-u / N``, u being the pairs of different
-classes in the *same* cell (which ranks columns alike). One more record raises u by δ <= N and N by one; since u <= N²/2 the score
-changes by ``(u - N δ)/(N (N + 1))``, in [-1, 1/2]: spread 3/2, plus two units for rounding to 2**-16. The `columns` choices share
-half of the budget, the counts get the rest, and steps in sequence add up.
+**Guarantee.** The number of pairs is as sensitive as N is large, so the sound score is ``-u / N``, u being the pairs of
+different classes in the *same* cell (which ranks columns alike). One more record raises u by δ <= N and N by one; since
+u <= N²/2 the score changes by ``(u - N δ)/(N (N + 1))``, in [-1, 1/2]: spread 3/2, plus two units for rounding to
+2**-16. The `columns` choices share half of the budget, the counts get the rest, and steps in sequence add up.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def undiscerned(records: Records, grid: Grid) -> float:
     # Python integers: squares of large counts must not overflow.
     pairs = sum(n * n for n in cells) - sum(n * n for n in table.reshape(-1).tolist() if n)
     total = max(sum(cells), 1)
-    return (-pairs * SCALE // (2 * total)) / SCALE
+    return float(-pairs * SCALE // (2 * total)) / SCALE
 
 
 class PPH(Publisher):

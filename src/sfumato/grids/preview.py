@@ -85,7 +85,7 @@ def preview_synthesize(
             (PrivBayes, "a Bayesian network over all columns; not made for classification"),
             (UniformGrid, "every column cut alike, without looking at the data"),
         ):
-            rival = kind(epsilon=epsilon, target=target, rows=rows, attributes=attributes)  # type: ignore[abstract]
+            rival = kind(epsilon=epsilon, target=target, rows=rows, attributes=attributes)
             found.append(Option(rival.mechanism, charge, None, text, _runner(rival, where)))
     return found
 

@@ -1,14 +1,16 @@
 """PrivBayes: a noisy Bayesian network over all columns, from which a table is sampled.
 
-Zhang, Cormode, Procopiuc, Srivastava & Xiao, *PrivBayes: private data release via Bayesian networks*, SIGMOD 2014. The network is
-grown greedily from the target: each step adds one column with at most `degree` parents among those already in, chosen for how far
-the joint distribution is from independence (their score R for general attributes). Parents may be generalised along their
-taxonomies. θ-usefulness decides how fine: a marginal has at most ``N ε_count / (2 d θ)`` cells. Then every marginal gets noise.
+Zhang, Cormode, Procopiuc, Srivastava & Xiao, *PrivBayes: private data release via Bayesian networks*, SIGMOD 2014. The
+network is grown greedily from the target: each step adds one column with at most `degree` parents among those already
+in, chosen for how far the joint distribution is from independence (their score R for general attributes). Parents may
+be generalised along their taxonomies. θ-usefulness decides how fine: a marginal has at most ``N ε_count / (2 d θ)``
+cells. Then every marginal gets noise.
 
-**Guarantee.** In counts the score is ``½ Σ |n_xπ - n_x n_π / n|``. One more record moves n_xπ by one in one cell and the product term
-by at most 3 in L1 norm (write it n p_x p_π and expand), so the score moves by at most 2 either way: spread 4, plus two units
-for rounding down to 2**-16. d choices share `select` of the budget. A record is in one cell of each of the d marginals, each with
-noise of rate ε_count / d. Steps in sequence add up. (The paper's 3/n + 2/n² holds for a fixed public n and replacement.)
+**Guarantee.** In counts the score is ``½ Σ |n_xπ - n_x n_π / n|``. One more record moves n_xπ by one in one cell and
+the product term by at most 3 in L1 norm (write it n p_x p_π and expand), so the score moves by at most 2 either way:
+spread 4, plus two units for rounding down to 2**-16. d choices share `select` of the budget. A record is in one cell of
+each of the d marginals, each with noise of rate ε_count / d. Steps in sequence add up. (The paper's 3/n + 2/n² holds
+for a fixed public n and replacement.)
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def dependence(joint: NDArray[np.int64]) -> float:
     if n >= 1 << 30:
         raise InputError("too many records for exact scores")
     gaps = np.abs(n * joint - joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True))
-    return (sum(gaps.reshape(-1).tolist()) * SCALE // (2 * n)) / SCALE
+    return float(sum(gaps.reshape(-1).tolist()) * SCALE // (2 * n)) / SCALE
 
 
 class PrivBayes(Publisher):
@@ -87,7 +89,8 @@ class PrivBayes(Publisher):
         each_choice = int(budget * self.select) // d
         each_count = (budget - each_choice * d) // (d + 1)
         most = max(4.0, size * (each_count * (d + 1) / NANO) / (2 * (d + 1) * self.usefulness))
-        inside, links = [d], [(d, ())]
+        inside: list[int] = [d]
+        links: list[tuple[int, Parents]] = [(d, ())]
         while len(links) <= d:
             options = self._options(columns, inside, most)
             chosen = meter.choose(
@@ -138,7 +141,7 @@ def _fitted(columns: tuple[Levels, ...], x: int, parents: tuple[int, ...], most:
 def _joint(records: Records, columns: tuple[Levels, ...], x: int, parents: Parents) -> NDArray[np.int64]:
     def column(j: int, level: int) -> NDArray[Any]:
         values = records.classes if j == len(records.taxonomies) else records.leaves[:, j]
-        return columns[j].maps[level][values]
+        return np.asarray(columns[j].maps[level][values])
 
     code, cells = column(x, columns[x].height - 1).astype(np.int64), columns[x].leaves
     for j, level in parents:

@@ -1,16 +1,18 @@
 """PrivPfC: choose one grid for classification in a single private step, then publish its noisy counts.
 
-Su, Cao, Li & Lyu, *PrivPfC: differentially private data publication for classification*, VLDB Journal 2018, Algorithm 2.
+Su, Cao, Li & Lyu, *PrivPfC: differentially private data publication for classification*, VLDB Journal 2018, Algorithm
+2.
 
 **Guarantee.** ε-differential privacy against the absence of a person, ε = ε_size + ε_select + ε_count:
 
 1. The number of records gets Laplace noise of rate ε_size (or is public: then this step costs nothing).
-2. The pool of grids depends on 1 and public taxonomies only. One record moves every score by an amount in [low, high], so
-   the exponential choice at rate η loses η (high - low) <= ε_select (`quality`; the paper's 2.2 is allowed, and wasteful).
+2. The pool of grids depends on 1 and public taxonomies only. One record moves every score by an amount in [low, high],
+   so the exponential choice at rate η loses η (high - low) <= ε_select (`quality`; the paper's 2.2 is allowed, and
+   wasteful).
 3. A record is in one cell of the chosen grid, with one class: noise of rate ε_count on every count loses ε_count.
 4. Steps in sequence add up; everything after them is post-processing.
-5. A record of weight w in 1, 3 and in the scores of 2 loses w times as much: with weights proportional to the budgets that
-   people granted, nobody loses more than they granted.
+5. A record of weight w in 1, 3 and in the scores of 2 loses w times as much: with weights proportional to the budgets
+   that people granted, nobody loses more than they granted.
 """
 
 from __future__ import annotations

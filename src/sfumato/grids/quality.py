@@ -1,20 +1,21 @@
 """How good a grid is for classification, and how much one person can change that.
 
-The score of a grid is the expected number of records that the noisy histogram classifies correctly (Su et al. 2018, Eq. 1; with
-more than two classes the top-two form, Eq. 5). For the two largest class counts a >= b of a cell and Laplace noise of rate ε,
+The score of a grid is the expected number of records that the noisy histogram classifies correctly (Su et al. 2018, Eq.
+1; with more than two classes the top-two form, Eq. 5). For the two largest class counts a >= b of a cell and Laplace
+noise of rate ε,
 
     score = Σ_cells a - h(a - b),    h(d) = d e^{-εd}/2 (1 + εd/2),
 
 h being the expected number of records lost because the noise turns the cell round.
 
-**Change.** One more record raises a by one (change ``1 - h(d+1) + h(d)``), raises b by one (``h(d) - h(d-1)``; a rival third
-class that ties with b counts as b), or touches neither (0). So every score moves by an amount in [low, high] read off the table
-of h; with the paper's h that is [-0.0889, 1.0889]. The exponential choice loses rate times the *spread* high - low (see
-`privacy.noise`), not twice the sensitivity: 1.178 where the paper pays 2.2. A record of weight w makes w such unit steps, so its
-changes lie in [w low, w high].
+**Change.** One more record raises a by one (change ``1 - h(d+1) + h(d)``), raises b by one (``h(d) - h(d-1)``; a rival
+third class that ties with b counts as b), or touches neither (0). So every score moves by an amount in [low, high] read
+off the table of h; with the paper's h that is [-0.0889, 1.0889]. The exponential choice loses rate times the *spread*
+high - low (see `privacy.noise`), not twice the sensitivity: 1.178 where the paper pays 2.2. A record of weight w makes
+w such unit steps, so its changes lie in [w low, w high].
 
-**Exactness.** h is tabulated once as integers of 2**-16 record, the scores are integer sums, and the spread is the maximum minus
-the minimum over *that table*: no floating-point rounding has to be argued away. Beyond the table h is 0.
+**Exactness.** h is tabulated once as integers of 2**-16 record, the scores are integer sums, and the spread is the
+maximum minus the minimum over *that table*: no floating-point rounding has to be argued away. Beyond the table h is 0.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Quality:
     def units(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
         """Score per cell in units of 2**-16, from the largest and second largest class count."""
         gap = np.minimum(first - second, self.lost.size - 1)
-        return first * SCALE - self.lost[gap]
+        return np.asarray(first * SCALE - self.lost[gap])
 
     def score(self, table: NDArray[np.int64]) -> np.float64:
         """Score of one grid from its counts, class by class (classes on the first axis)."""

@@ -87,7 +87,7 @@ def possible_cells(cuts: Sequence[Cut | ScoreCut]) -> NDArray[np.bool_] | None:
         elif cut.attribute in behind:
             start, end = behind[cut.attribute]
             fits &= (start < cut.ends[digit][:, None]) & (end > cut.starts[digit][:, None])
-    return fits.any(axis=1)
+    return np.asarray(fits.any(axis=1))
 
 
 def _leaf(

@@ -1,9 +1,9 @@
 """Scores of many grids at once: few passes over the records, the rest rolled up.
 
-The paper passes over the records once per grid, O(N Θ). But the counts of a coarse grid are sums of those of a finer one. So the
-records are first merged to the cells of the finest levels that a set of attributes needs (if that makes them fewer), then counted
-once per combination of levels of all but its two tallest attributes, and those two are rolled up from that table: the work per
-grid is its number of cells, not of records.
+The paper passes over the records once per grid, O(N Θ). But the counts of a coarse grid are sums of those of a finer
+one. So the records are first merged to the cells of the finest levels that a set of attributes needs (if that makes
+them fewer), then counted once per combination of levels of all but its two tallest attributes, and those two are rolled
+up from that table: the work per grid is its number of cells, not of records.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def score_pool(
 class _Rows:
     """Records sorted by class, so that a table is one unweighted count per class; or merged cells with weights per class.
 
-    With two classes only the difference (second class minus first) is kept: in a cell with n records and difference d the score
-    is ``(n + |d|)/2 - h(|d|)``, and the n/2 add up to the same for every grid.
+    With two classes only the difference (second class minus first) is kept: in a cell with n records and difference d
+    the score is ``(n + |d|)/2 - h(|d|)``, and the n/2 add up to the same for every grid.
     """
 
     taxonomies: tuple[Levels, ...]
@@ -159,7 +159,7 @@ class _Scorer:
         inside: NDArray[np.intp],
         depth: int = 0,
     ) -> Iterator[tuple[NDArray[np.int32] | None, int, NDArray[np.intp]]]:
-        """Every combination of levels of the outer attributes: codes of the rows, number of cells, the grids that have it."""
+        """Every combination of levels of the outer attributes: row codes, number of cells, the grids that have it."""
         if depth == len(attributes):
             yield code, cells, inside
             return

@@ -1,11 +1,13 @@
 """One grid, or two: the second chosen for what the first misses.
 
-The first grid gets half of the budget. Its published counts score every row (the class share of its cell, in eleven buckets: a
-public function of the row), and the second grid is chosen among grids crossed with that score. If the first grid, as published,
-leaves few records on the wrong side, there is little for a second one to find: the other half then measures the first grid again.
+The first grid gets half of the budget. Its published counts score every row (the class share of its cell, in eleven
+buckets: a public function of the row), and the second grid is chosen among grids crossed with that score. If the first
+grid, as published, leaves few records on the wrong side, there is little for a second one to find: the other half then
+measures the first grid again.
 
-**Guarantee.** Every step is PrivPfC as in `privpfc`, or noisy counts of a grid that is already public. What is done with the second
-half depends on what the first half published, so the steps are an adaptive sequence and their losses add up.
+**Guarantee.** Every step is PrivPfC as in `privpfc`, or noisy counts of a grid that is already public. What is done
+with the second half depends on what the first half published, so the steps are an adaptive sequence and their losses
+add up.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ class Synopsis:
 
     def not_in_grid(self) -> list[str]:
         """Columns about which the synopsis says nothing."""
-        used = set()
+        used: set[int] = set()
         for cut in self.cuts:
             used.update(c.attribute for c in cut.inner) if isinstance(cut, ScoreCut) else used.add(cut.attribute)
         return [a.name for j, a in enumerate(self.attributes) if j not in used]

@@ -8,8 +8,8 @@ The number of cells follows from the number of records N (public, or noisy for 3
 
 Each column is cut at the finest level of its taxonomy that has at most the d-th root of that many nodes.
 
-**Guarantee.** The cut depends on the noisy N and public facts only; a record is in one cell with one class, so counts with noise of
-rate ε_count lose ε_count; with the number of records the losses add up to ε.
+**Guarantee.** The cut depends on the noisy N and public facts only; a record is in one cell with one class, so counts
+with noise of rate ε_count lose ε_count; with the number of records the losses add up to ε.
 """
 
 from __future__ import annotations

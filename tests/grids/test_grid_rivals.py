@@ -1,0 +1,116 @@
+"""The rivals: their scores under one record by brute force, their prices, their samples."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sfumato.errors import InputError
+from sfumato.grids import PPH, DiffGen, PrivBayes, UniformGrid, preview_synthesize
+from sfumato.grids.counting import Records
+from sfumato.grids.diffgen import children, node_score
+from sfumato.grids.levels import Levels
+from sfumato.grids.pph import SPREAD as PPH_SPREAD
+from sfumato.grids.pph import undiscerned
+from sfumato.grids.privbayes import SPREAD as BAYES_SPREAD
+from sfumato.grids.privbayes import dependence
+from sfumato.privacy import Meter, PersonBudgets, Seeded
+from sfumato.tables import open as open_table
+
+_spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))
+helpers = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(helpers)
+
+
+@pytest.mark.parametrize("rival", [DiffGen, PPH, PrivBayes, UniformGrid])
+@pytest.mark.parametrize("rows", [None, 3000])
+def test_rivals_keep_their_price_and_publish_a_table(rival, rows):
+    model = rival(epsilon=0.9, target="ill", rows=rows).fit(helpers.frame(), schema=helpers.schema(), source=Seeded(1))
+    assert 0.85 < float(model.synopsis.guarantee.epsilon) <= 0.9
+    table = model.sample(500)
+    assert len(table) == 500
+    assert set(table["ill"]) <= {"no", "yes"}
+    assert model.synopsis.to_dict()["mechanism"] == rival.mechanism
+    assert model.synopsis.plot().get_title()
+
+
+def neighbours(rng, n):
+    records = helpers.random_records(rng, n, classes=int(rng.integers(2, 4)))
+    keep = np.arange(n) != int(rng.integers(n))
+    fewer = Records(records.taxonomies, records.leaves[keep], records.classes[keep], records.class_labels)
+    return records, fewer
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 40])
+def test_diffgen_scores_move_by_zero_or_one(n):
+    rng = np.random.default_rng(n)
+    for _ in range(20):
+        a, b = neighbours(rng, n)
+        for j, levels in enumerate(a.taxonomies):
+            grid = ((j, levels.height - 1),)
+            for level in range(levels.height - 1):
+                for place in range(levels.sizes[level]):
+                    if children(levels, (level, place)):
+                        change = node_score(a.table(grid), levels, (level, place)) - node_score(
+                            b.table(grid), levels, (level, place)
+                        )
+                        assert change in (0, 1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 12, 60])
+def test_discernibility_keeps_its_spread(n):
+    rng = np.random.default_rng(n)
+    seen = []
+    for _ in range(60):
+        a, b = neighbours(rng, n)
+        changes = [undiscerned(a, g) - undiscerned(b, g) for g in [(), ((0, 1),), ((1, 2), (2, 1)), ((0, 3), (3, 2))]]
+        seen.append(max(changes) - min(changes))
+        assert all(-1 - 2**-16 <= c <= 0.5 + 2**-16 for c in changes)
+    assert max(seen) <= PPH_SPREAD
+
+
+def test_dependence_keeps_its_spread():
+    rng = np.random.default_rng(8)
+    changes = []
+    for _ in range(3000):
+        table = rng.integers(0, int(rng.integers(1, 12)), (int(rng.integers(2, 4)), int(rng.integers(2, 5))))
+        after = table.copy()
+        after[rng.integers(table.shape[0]), rng.integers(table.shape[1])] += 1
+        changes.append(dependence(after) - dependence(table))
+    assert max(changes) - min(changes) <= BAYES_SPREAD
+    assert max(np.abs(changes)) <= 2 + 2**-16
+
+
+def test_children_skip_levels_that_do_not_divide():
+    tree = Levels.tree("y", {"p": ["1", "2"], "q": {"r": ["4", "5"], "s": ["6"]}})
+    assert children(tree, (1, 0)) == [(2, 0), (2, 1)]
+    assert children(tree, (2, 3)) == []
+
+
+def test_preview_reads_nothing_and_its_options_run_within_their_charge():
+    options = preview_synthesize(schema=helpers.schema(), target="ill", epsilon=0.5, rows=3000)
+    table = open_table(helpers.frame(), schema=helpers.schema())
+    assert options[0].mechanism == "privpfc"
+    assert options[0].expected_rmse > 0
+    for option in options:
+        result = option.run(table, Meter(limit=option.charge, source=Seeded(1)))
+        assert result.guarantee.nano <= option.charge.total
+        assert result.mechanism == option.mechanism
+
+
+def test_preview_with_a_roster_charges_each_group_its_own_budget():
+    budgets = PersonBudgets.from_tiers({"open": (1, 1000), "strict": (0.1, 2000)})
+    (option,) = preview_synthesize(schema=helpers.schema(), target="ill", budgets=budgets)
+    assert option.charge.people.tolist() == budgets.levels.tolist()
+
+
+def test_wrong_parameters_are_refused():
+    with pytest.raises(InputError, match="rule"):
+        UniformGrid(epsilon=1, target="ill", rule="fancy")
+    with pytest.raises(InputError, match="step"):
+        DiffGen(epsilon=1, target="ill", steps=0)
+    with pytest.raises(InputError, match="degree"):
+        PrivBayes(epsilon=1, target="ill", degree=0)
+    with pytest.raises(InputError, match="too small"):
+        PPH(epsilon=1e-7, target="ill").fit(helpers.frame(9), schema=helpers.schema(), source=Seeded(1))

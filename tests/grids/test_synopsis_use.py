@@ -1,0 +1,115 @@
+"""What is made of a synopsis: samples, classifiers, frames, pictures. All of it post-processing."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from sfumato.errors import InputError
+from sfumato.grids import PrivPfC
+from sfumato.grids.cleaning import clean
+from sfumato.grids.coding import cells_of, leaves_of_frame
+from sfumato.grids.cuts import cell_codes
+from sfumato.grids.plots import plot_schema
+from sfumato.grids.sampling import possible_cells
+from sfumato.privacy import Seeded
+from sfumato.tables.domains import Categorical, Numeric
+
+mpl.use("Agg")
+_spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))
+helpers = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(helpers)
+
+
+def fitted(grids=1, seed=1, **options):
+    model = PrivPfC(epsilon=2, target="ill", grids=grids, **options)
+    return model.fit(helpers.frame(), schema=helpers.schema(), source=Seeded(seed))
+
+
+@pytest.mark.parametrize("grids", [1, 2])
+def test_samples_fall_into_the_cells_they_were_drawn_from(grids):
+    synopsis = fitted(grids).synopsis
+    table = synopsis.sample(20_000)
+    complete = synopsis.sample(20_000, outside="public")
+    assert list(complete.columns) == ["age", "job", "sex", "visits", "ill"]
+    leaves = leaves_of_frame(complete, synopsis.attributes)
+    assert complete["age"].between(0, 80).all()
+    assert complete["visits"].between(0, 15).all()
+    assert set(table.columns) == {*(c for c in complete.columns if c not in synopsis.not_in_grid())}
+    code = cells_of(synopsis.target_domain, complete["ill"]) * synopsis.counts.shape[1] + cell_codes(synopsis.cuts, leaves)
+    found = np.bincount(code, minlength=synopsis.counts.size) / 20_000
+    wanted = synopsis.counts.reshape(-1) / synopsis.counts.sum()
+    assert np.abs(found - wanted).max() < 5 * np.sqrt(wanted.max() / 20_000)
+
+
+def test_columns_outside_the_grid_carry_nothing():
+    synopsis = fitted(most=1, widest=1).synopsis
+    table = synopsis.sample(4000, outside="public")
+    for name in synopsis.not_in_grid():
+        share = (table[name] == table[name].iloc[0]) if table[name].dtype == object else (table[name] > table[name].median())
+        yes = table["ill"] == "yes"
+        assert abs(share[yes].mean() - share[~yes].mean()) < 0.1
+
+
+def test_default_sample_has_about_as_many_rows_as_the_table():
+    assert len(fitted().sample()) == pytest.approx(3000, rel=0.1)
+
+
+def test_cells_that_contradict_the_first_grid_are_empty():
+    synopsis = fitted(2).synopsis
+    possible = possible_cells(synopsis.cuts)
+    assert possible is not None
+    assert synopsis.counts[:, ~possible].sum() == 0
+    leaves = leaves_of_frame(helpers.frame(2000, seed=5), synopsis.attributes)
+    assert possible[cell_codes(synopsis.cuts, leaves)].all()
+
+
+def test_classifier_beats_the_majority_and_takes_any_estimator():
+    from sklearn.linear_model import LogisticRegression
+
+    model, fresh = fitted(), helpers.frame(2000, seed=99)
+    majority = max((fresh["ill"] == "no").mean(), (fresh["ill"] == "yes").mean())
+    assert model.classifier().score(fresh, fresh["ill"]) > majority + 0.1
+    assert model.classifier(LogisticRegression()).score(fresh, fresh["ill"]) > majority + 0.1
+    with pytest.raises(InputError, match="no column"):
+        model.classifier().predict(fresh[["ill"]])
+
+
+def test_the_contract_of_results():
+    synopsis = fitted().synopsis
+    frame = synopsis.to_frame()
+    assert len(frame) == synopsis.counts.shape[1]
+    assert frame.filter(like="ill = ").to_numpy().sum() == pytest.approx(synopsis.counts.sum())
+    assert json.loads(json.dumps(synopsis.to_dict()))["target"] == "ill"
+    assert "age" in synopsis.grid
+    assert synopsis.signal()["age"] > 0.05
+    axes = synopsis.plot()
+    assert axes.get_xlabel()
+    assert "ill" in axes.get_title()
+    assert len(plot_schema(helpers.schema()).patches) >= 8 + 4 + 2 + 4 + 2
+
+
+@pytest.mark.parametrize("how", ["clip", "norm-sub", "threshold"])
+def test_cleaned_counts_are_not_negative(how):
+    noisy = np.random.default_rng(0).integers(-9, 30, (2, 50))
+    counts = clean(noisy, how=how, scale=3.0, total=400.0)
+    assert (counts >= 0).all()
+    if how == "norm-sub":
+        assert counts.sum() == pytest.approx(400.0)
+    with pytest.raises(InputError, match="cleaning"):
+        clean(noisy, how="wish", scale=1.0, total=1.0)
+
+
+def test_values_outside_the_domain_go_to_the_other_cell():
+    assert cells_of(Categorical(["a"], other=True), ["a", "zzz", None]).tolist() == [0, 1, 1]
+    assert cells_of(Numeric(0, 4, bins=2, outside="other"), [1, 9, float("nan")]).tolist() == [0, 2, 2]
+
+
+def test_wrong_requests_to_sample_are_refused():
+    with pytest.raises(InputError, match="outside"):
+        fitted().sample(5, outside="guess")
+    with pytest.raises(InputError, match="rows"):
+        fitted().sample(-1)
