@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
+from sfumato.classifiers.objective import calibrate, minimise
 from sfumato.people import ArrayReader, Option, Question, plan_option
 from sfumato.privacy import Meter, PersonBudgets, Source
 
@@ -47,26 +48,22 @@ def _case(mechanism: str, group: int) -> AuditCase:
 
 def _model_case(group: int) -> AuditCase:
     """The weighted objective in one dimension, where the sign and size of the coefficient tell most."""
-    from sfumato.classifiers.personal import Training, train
-
-    claimed = int(ROSTER.levels[group])
+    at = calibrate(int(ROSTER.levels[-1]), kind="logistic", dimension=1)
+    weights = at.weights(ROSTER.levels)
+    claimed = int(at.loss(weights)[group])
 
     def draw(which: int, n: int, source: Source) -> NDArray[np.float64]:
-        rows = np.ones((_GROUPS.size, 1))
-        rows[group != _GROUPS] = -0.2
+        rows = np.where(group == _GROUPS, 1.0, -0.2)[:, None]
         kept = np.ones(_GROUPS.size, dtype=bool)
         kept[int(np.flatnonzero(group == _GROUPS)[0])] = not which
-        t = Training("logistic", rows[kept], _GROUPS[kept], ROSTER, 1.0)
-        return np.array(
-            [
-                float(
-                    train(t, Meter(budgets=ROSTER, source=source), mechanism="weighted", threshold=None, parts=None).models[
-                        0, 0
-                    ]
-                )
-                for _ in range(n)
-            ]
-        )
+        out = np.empty(n)
+        for i in range(n):
+            noise = Meter(budgets=ROSTER, source=source).objective_noise(
+                1, beta=at.beta, weights=weights, curvature=at.curvature, penalty=at.penalty
+            )
+            entered = weights[_GROUPS[kept]]
+            out[i] = minimise("logistic", rows[kept], entered, penalty=at.penalty, noise=noise)[0]
+        return out
 
     tier = ROSTER.name(group)
     return AuditCase(

@@ -117,7 +117,7 @@ def calibrate(nano: int, *, kind: Loss, dimension: int, moves: int = 1, regulari
         return Calibration(max(regularization, dimension / (beta * COEFFICIENT_NORM)), beta, curvature, moves)
 
     low, high = 0.0, nano / 1e9 / moves
-    for _ in range(200):
+    for _ in range(80):
         middle = (low + high) / 2
         if middle <= 0 or middle == low:
             break

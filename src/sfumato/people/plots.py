@@ -56,6 +56,7 @@ def plot_options(options: Sequence[Option], ax: Axes | None = None) -> Axes:
     if biased:
         ax.plot([b for _, b in biased], [y for y, _ in biased], "|", color=RED, ms=14, mew=2, label="worst possible bias")
     ax.set_xscale("log")
+    ax.set_xlim(left=max(min(errors), 1e-12) / 5)
     ax.set_yticks(place, [o.mechanism for o in options])
     ax.set_xlabel("error in the answer's unit")
     ax.legend(fontsize=8)
