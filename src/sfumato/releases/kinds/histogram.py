@@ -25,7 +25,10 @@ def bins_of(schema: Schema, columns: Sequence[str]) -> Bins:
         domain = schema[name]
         labels = domain.labels()
         if isinstance(domain, Numeric) and len(domain.edges) == len(labels) + 1:
-            axes.append(Axis(name, tuple(labels), tuple(float(e) for e in domain.edges), ordered=True))
+            edges = [float(e) for e in domain.edges]
+            if domain.integer:
+                edges[-1] += 1  # the last bin holds the upper bound itself
+            axes.append(Axis(name, tuple(labels), tuple(edges), ordered=True))
         else:
             axes.append(Axis.categories(name, labels, ordered=isinstance(domain, Numeric)))
     return Bins(tuple(axes))
