@@ -158,8 +158,7 @@ def _best_cuts(values: NDArray[np.int64], places: Ints, penalty: float) -> Ints:
 
     def cost(i: int, j: int) -> float:
         length, total = position[j] - position[i], first[j] - first[i]
-        spread: float = ((second[j] - second[i]) * length - total * total) / length
-        return best[i] + spread + penalty / length
+        return float(best[i] + ((second[j] - second[i]) * length - total * total) / length + penalty / length)
 
     for j in range(1, last + 1):
         while head + 1 < len(queue) and since[head + 1] <= j:
