@@ -1,0 +1,134 @@
+"""What all private classifiers share: public input, a Meter with a limit, and nothing private in any attribute.
+
+`fit` codes the rows by the public schema, opens a Meter whose limit is `epsilon`, and hands both to `_train`, which may look
+at the records through the Meter only. What a subclass keeps is what the Meter gave back. So the guarantee of every estimator
+is the sum of its Meter's calls, and each file has to argue one thing only: that the calls state the right weights and
+spreads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato.classifiers.coding import Coding
+from sfumato.errors import InputError
+from sfumato.grids.counting import Records
+from sfumato.privacy import SECURE, Charge, Epsilon, Meter, Source, positive_nano
+from sfumato.tables.schema import Schema
+
+Floats = NDArray[np.float64]
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators.
+
+    Parameters
+    ----------
+    epsilon : number
+        What `fit` may cost anybody.
+    schema : Schema
+        Public domains of the columns. An array must have its columns in this order (without the target).
+    target : str, optional
+        The schema's column that holds the classes; `y` is still given to `fit`.
+    classes : list, optional
+        Public classes, if the schema has no target column.
+    source : Source, optional
+        Random bits; secure unless given. `Seeded` is for experiments: the guarantee then says *not private*.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Epsilon = 1.0,
+        schema: Schema | None = None,
+        target: str | None = None,
+        classes: Any = None,
+        source: Source | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.schema = schema
+        self.target = target
+        self.classes = classes
+        self.source = source
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Train on a data frame (or an array) and its labels."""
+        coding = Coding.of(self.schema, target=self.target, classes=self.classes)
+        unit = coding.schema.unit
+        meter = Meter(
+            limit=Charge(positive_nano(self.epsilon)), rows_per_person=unit.rows_per_person, source=self.source or SECURE
+        )
+        if unit.person is not None:
+            X, y = _capped(X, y, unit.person, unit.rows_per_person)
+        self._coding = coding
+        self.classes_ = coding.classes
+        self.n_features_in_ = len(coding.attributes)
+        self._train(coding.records(X, y), meter)
+        self.meter_ = meter
+        self.guarantee_ = meter.guarantee()
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Class probabilities, one column per class."""
+        check_is_fitted(self, "guarantee_")
+        scores = self._scores(self._coding.leaves(X))
+        scores = scores - scores.max(axis=1, keepdims=True)
+        share = np.exp(np.maximum(scores, -700.0))
+        return np.asarray(share / share.sum(axis=1, keepdims=True))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class labels."""
+        check_is_fitted(self, "guarantee_")
+        return np.asarray(self.classes_[self._scores(self._coding.leaves(X)).argmax(axis=1)])
+
+    def _budget(self, meter: Meter) -> int:
+        """What the steps may cost one record: the limit divided by the rows that a person may own."""
+        nano = positive_nano(self.epsilon) // meter.rows_per_person
+        if nano < 1:
+            raise InputError(f"epsilon {self.epsilon} is too small for {meter.rows_per_person} rows per person")
+        return nano
+
+    def _train(self, records: Records, meter: Meter) -> None:
+        raise TypeError(f"{type(self).__name__} does not say how it trains")
+
+    def _scores(self, leaves: NDArray[np.int32]) -> Floats:
+        """Logarithms of class weights per row."""
+        raise TypeError(f"{type(self).__name__} does not say how it predicts")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A Meter holds a lock and a source of noise; what a stored model needs of it is the guarantee.
+        state = dict(super().__getstate__())
+        state.pop("meter_", None)
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = True
+        tags.non_deterministic = True
+        return tags
+
+
+def _capped(X: Any, y: Any, person: str, most: int) -> tuple[Any, Any]:
+    """At most `most` rows of each person, the first ones; rows without a person are left out.
+
+    Which rows stay depends on that person's rows alone, so a person adds or takes away at most `most` rows.
+    """
+    if not hasattr(X, "columns") or person not in X.columns:
+        raise InputError(f"the schema's unit is the person in column {person!r}: fit needs a data frame with that column")
+    keep = (X[person].notna() & (X.groupby(person, dropna=False).cumcount() < most)).to_numpy()
+    return X[keep], np.asarray(y)[keep]
+
+
+def log_counts(noisy: NDArray[np.integer], *, scale: float, axis: int = 0) -> Floats:
+    """Logarithms of noisy counts with a prior of about their noise: what one cell says about the classes.
+
+    >>> log_counts(np.array([[-3, 100]]), scale=2.0).round(2).tolist()
+    [[0.69, 4.62]]
+    """
+    return np.asarray(np.log(np.maximum(noisy, 0) + scale))

@@ -1,0 +1,108 @@
+"""A forest of private trees over disjoint parts of the data: each tree has the whole budget, and nobody is in two.
+
+Every record is sent to one tree at random (its own draw, which does not look at the record), every tree looks at a random
+half of the columns, and the forest averages the logarithms of the leaves' class shares.
+
+**Guarantee.** Whatever the draws, one record is in one tree, and a tree loses at most ε (`tree`). Branches over disjoint
+people take the maximum: ε. The draws are the same with and without the record, so averaging over them keeps the bound.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.classifiers.base import Floats, PrivateClassifier
+from sfumato.classifiers.naive_bayes import size_step
+from sfumato.classifiers.tree import Node, automatic_depth, grow, leaf_shares
+from sfumato.errors import InputError
+from sfumato.grids.counting import Records
+from sfumato.privacy import NANO, Epsilon, Meter, Source
+from sfumato.tables.schema import Schema
+
+
+class PrivateForest(PrivateClassifier):
+    """Private trees on disjoint parts of the data.
+
+    Parameters
+    ----------
+    epsilon, schema, target, classes, source
+        See `PrivateClassifier`.
+    trees : int or "auto"
+        Number of trees; by default from ε and the number of records.
+    depth, criterion, rows
+        As for `PrivateDecisionTree`.
+    share : float
+        Share of the columns that a tree may use.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Seeded
+    >>> from sfumato.tables import Categorical, Numeric
+    >>> schema = Schema({"age": Numeric(0, 80, bins=8), "ill": Categorical(["no", "yes"])})
+    >>> age = np.arange(4000)[:, None] % 80
+    >>> ill = np.where(age[:, 0] < 40, "no", "yes")
+    >>> forest = PrivateForest(epsilon=1, schema=schema, target="ill", trees=3, source=Seeded(1)).fit(age, ill)
+    >>> forest.score(age, ill), forest.guarantee_.epsilon <= 1
+    (1.0, True)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Epsilon = 1.0,
+        schema: Schema | None = None,
+        target: str | None = None,
+        classes: Any = None,
+        trees: int | str = "auto",
+        depth: int | str = "auto",
+        criterion: str = "max",
+        share: float = 0.6,
+        rows: int | None = None,
+        source: Source | None = None,
+    ) -> None:
+        super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
+        self.trees = trees
+        self.depth = depth
+        self.criterion = criterion
+        self.share = share
+        self.rows = rows
+
+    def _train(self, records: Records, meter: Meter) -> None:
+        if not 0 < self.share <= 1:
+            raise InputError(f"the share of the columns that a tree may use lies in (0, 1], got {self.share!r}")
+        nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows)
+        trees = automatic_trees(nano / NANO, rows) if isinstance(self.trees, str) else int(self.trees)
+        if trees < 1:
+            raise InputError(f"a forest needs at least one tree, got {trees}")
+        each = max(1, rows // trees)
+        depth = automatic_depth(nano / NANO, each) if isinstance(self.depth, str) else int(self.depth)
+        draws = meter.post_processing()
+        tree_of = draws.integers(trees, size=len(records.classes))
+        columns = len(records.taxonomies)
+        wanted = max(1, round(self.share * columns))
+        grown: list[Node] = []
+        with meter.parallel("each record is in one tree") as branch:
+            for number in range(trees):
+                chosen = tuple(sorted(draws.choice(columns, size=wanted, replace=False).tolist()))
+                with branch():
+                    mine = tree_of == number
+                    part = Records(records.taxonomies, records.leaves[mine], records.classes[mine], records.class_labels)
+                    grown.append(
+                        grow(part, meter, nano=nano, rows=each, depth=depth, criterion=self.criterion, columns=chosen)
+                    )
+        self.trees_ = tuple(grown)
+
+    def _scores(self, leaves: NDArray[np.int32]) -> Floats:
+        return np.asarray(np.mean([np.log(leaf_shares(tree, leaves)) for tree in self.trees_], axis=0))
+
+
+def automatic_trees(epsilon: float, rows: int) -> int:
+    """Trees that each keep enough records for three levels.
+
+    >>> [automatic_trees(e, 36_000) for e in (0.05, 0.2, 1)]
+    [1, 3, 15]
+    """
+    return int(np.clip(epsilon * rows // 2400, 1, 15))
