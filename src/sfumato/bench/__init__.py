@@ -44,7 +44,8 @@ def run_bench(
             raise InputError(f"bench {name!r} draws no pictures")
         plots.mkdir(parents=True, exist_ok=True)
         arguments = inspect.signature(module.plots).parameters
-        module.plots(plots, **({"figures": found["figures"]} if "figures" in arguments else {}))
+        given = {"figures": found["figures"], "data": data, "quick": quick}
+        module.plots(plots, **{k: v for k, v in given.items() if k in arguments})
     return {
         "bench": name,
         "quick": quick,
