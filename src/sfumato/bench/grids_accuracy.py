@@ -115,7 +115,7 @@ def summary(rows: list[list[dict[str, float]]], learners: Sequence[str]) -> dict
     means = {k: float(np.mean([r[k] for split in rows for r in split])) for k in learners}
     best = min(means, key=lambda k: means[k])
     per_split = [float(np.mean([r[best] for r in split])) for split in rows]
-    error = float(np.std(per_split, ddof=1) / np.sqrt(len(per_split))) if len(per_split) > 1 else float("nan")
+    error = float(np.std(per_split, ddof=1) / np.sqrt(len(per_split))) if len(per_split) > 1 else 0.0
     return {
         **{k: round(v, 4) for k, v in means.items()},
         "best": round(means[best], 4),

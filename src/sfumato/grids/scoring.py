@@ -8,6 +8,7 @@ up from that table: the work per grid is its number of cells, not of records.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -22,6 +23,8 @@ from sfumato.grids.pool import Family, Pool
 from sfumato.grids.quality import SCALE, Quality, top_two
 
 _Column = NDArray[np.integer]
+_LONGEST_TABLE = 1 << 22
+_WORKING_SET = 1 << 15  # cells scored in one go: they stay in the cache
 Scorer = Callable[[Records, Pool, Quality], NDArray[np.float64]]
 
 
@@ -42,13 +45,38 @@ def score_pool(
         raise InputError("too many records (or too heavy weights) for exact scores; lower the weights")
     rows = _Rows.of(records)
     units = np.empty(pool.size, dtype=np.int64)
+    scorer = _Scorer(records.taxonomies, quality, rows.binary, units, _cell_values(quality, total))
     for family in pool.families:
-        _Scorer(records.taxonomies, quality, rows.binary, units).family(rows, family)
+        scorer.family(scorer.counted(rows, family), family)
         if progress is not None:
             progress(len(family.index))
     if rows.binary:
         units += total * (SCALE // 2)
     return units / SCALE
+
+
+def score_seconds(records: Records, pool: Pool, quality: Quality) -> tuple[float, float]:
+    """Processor seconds for counting (passes over the records) and for rolling up and scoring: for the bench."""
+    rows = _Rows.of(records)
+    units = np.empty(pool.size, dtype=np.int64)
+    scorer = _Scorer(records.taxonomies, quality, rows.binary, units, _cell_values(quality, records.total))
+    counting = rolling = 0.0
+    for family in pool.families:
+        start = time.process_time()
+        counted = scorer.counted(rows, family)
+        middle = time.process_time()
+        scorer.family(counted, family)
+        counting += middle - start
+        rolling += time.process_time() - middle
+    return counting, rolling
+
+
+def _cell_values(quality: Quality, total: int) -> NDArray[np.int64] | None:
+    """The score of a cell by its class difference, tabulated as far as any difference can reach; None if that is too far."""
+    if total >= _LONGEST_TABLE:
+        return None
+    gap = np.arange(max(total + 1, 1))
+    return gap * (SCALE // 2) - quality.lost[np.minimum(gap, quality.lost.size - 1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,18 +154,24 @@ class _Scorer:
     quality: Quality
     binary: bool
     units: NDArray[np.int64]
+    value: NDArray[np.int64] | None
+    runs: dict[tuple[int, int, bytes], _Runs] = field(default_factory=dict)
+
+    def counted(self, rows: _Rows, family: Family) -> _Rows:
+        """The rows merged to the finest cells that the family needs, if it has more than one grid."""
+        if len(family.index) < 2:
+            return rows
+        return rows.merged(family.attributes, family.levels.max(axis=0).tolist())
 
     def family(self, rows: _Rows, family: Family) -> None:
         """Scores of all grids over one set of attributes."""
         if not family.attributes:
             size = len(next(iter(rows.leaves.values())))
-            self.units[family.index] = self._sum(rows.table(np.zeros(size, dtype=np.int32), 1))
+            self.units[family.index] = self._sums(rows.table(np.zeros(size, dtype=np.int32), 1))
             return
         tall = np.argsort([len(np.unique(column)) for column in family.levels.T], kind="stable")
         attributes = [family.attributes[i] for i in tall]
         levels = family.levels[:, tall]
-        if len(levels) > 1:
-            rows = rows.merged(attributes, levels.max(axis=0).tolist())
         outer = max(0, len(attributes) - 2)
         for code, cells, inside in self._prefixes(rows, attributes[:outer], levels, None, 1, np.arange(len(levels))):
             top = levels[inside, outer:].max(axis=0).tolist()
@@ -175,27 +209,65 @@ class _Scorer:
         self, table: Table, attributes: list[int], top: list[int], levels: NDArray[np.int64], index: NDArray[np.int64]
     ) -> None:
         """Scores of the grids that differ in their last one or two attributes, from one table."""
+        wanted = [np.unique(column) for column in levels.T]
+        runs = [self._runs(j, t, w) for j, t, w in zip(attributes, top, wanted, strict=True)]
+        table = _all_levels(table, runs[-1])
         if len(attributes) == 1:
-            self._last(table, self.taxonomies[attributes[0]], top[0], levels[:, 0], index)
+            sums = np.add.reduceat(self._sums(table), runs[0].first)
+            self.units[index] = sums[np.searchsorted(wanted[0], levels[:, 0])]
             return
-        for level in np.unique(levels[:, 0]).tolist():
-            inside = levels[:, 0] == level
-            coarse = table
-            if level < top[0]:
-                coarse = np.add.reduceat(table, self.taxonomies[attributes[0]].within(level, top[0]), axis=2)
-            self._last(coarse, self.taxonomies[attributes[1]], top[1], levels[inside, 1], index[inside])
+        flipped = np.ascontiguousarray(np.swapaxes(table, 2, 3))
+        for rows, run in runs[0].parts(limit=_WORKING_SET // max(1, flipped.size // flipped.shape[-1])):
+            cells = self._sums(_all_levels(flipped, run))
+            sums = np.add.reduceat(np.add.reduceat(cells, runs[1].first, axis=0), run.first, axis=1)
+            here = wanted[0][rows]
+            inside = slice(None) if here.size == wanted[0].size else levels[:, 0] == here[0]
+            place = np.searchsorted(here, levels[inside, 0])
+            self.units[index[inside]] = sums[np.searchsorted(wanted[1], levels[inside, 1]), place]
 
-    def _last(self, table: Table, taxonomy: Levels, fine: int, levels: NDArray[np.int64], index: NDArray[np.int64]) -> None:
-        flat = table.reshape(table.shape[0], -1, table.shape[-1])
-        for i in np.argsort(-levels, kind="stable").tolist():  # finest first: each level is rolled up from the one before
-            level = int(levels[i])
-            if level < fine:
-                flat, fine = np.add.reduceat(flat, taxonomy.within(level, fine), axis=2), level
-            self.units[index[i]] = self._sum(flat)
+    def _runs(self, j: int, top: int, wanted: NDArray[np.int64]) -> _Runs:
+        key = (j, top, wanted.tobytes())
+        if key not in self.runs:
+            self.runs[key] = _Runs.of(self.taxonomies[j], top, wanted.tolist())
+        return self.runs[key]
 
-    def _sum(self, table: Table) -> int:
-        lost = self.quality.lost
+    def _sums(self, table: Table) -> NDArray[np.int64]:
+        """Scores summed over the cells of the outer attributes (the second axis)."""
         if not self.binary:
-            return int(self.quality.units(*top_two(table)).sum())
-        gap = np.abs(table.reshape(-1))
-        return int(gap.sum()) * (SCALE // 2) - int(lost[np.minimum(gap, lost.size - 1)].sum())
+            return np.asarray(self.quality.units(*top_two(table)).sum(axis=0))
+        gap = np.abs(table[0])
+        if self.value is not None:
+            return np.asarray(self.value.take(gap, mode="clip").sum(axis=0))
+        lost = self.quality.lost
+        return np.asarray(gap.sum(axis=0) * (SCALE // 2) - lost[np.minimum(gap, lost.size - 1)].sum(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """The nodes of several levels of one attribute, side by side, as runs of nodes of the finest."""
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, taxonomy: Levels, top: int, wanted: list[int]) -> _Runs:
+        starts = [taxonomy.within(level, top) for level in wanted]
+        ends = [np.append(s[1:], taxonomy.sizes[top]) for s in starts]
+        first = np.cumsum([0, *(s.size for s in starts[:-1])])
+        return cls(np.concatenate(starts), np.concatenate(ends), first)
+
+    def parts(self, *, limit: int) -> Iterator[tuple[slice, _Runs]]:
+        """All levels at once if that stays small, else one level after another."""
+        if self.starts.size <= limit or self.first.size == 1:
+            yield slice(None), self
+            return
+        for level, (a, b) in enumerate(zip(self.first, [*self.first[1:], self.starts.size], strict=True)):
+            yield slice(level, level + 1), _Runs(self.starts[a:b], self.ends[a:b], np.zeros(1, dtype=np.int64))
+
+
+def _all_levels(table: Table, runs: _Runs) -> Table:
+    """The last axis at several levels side by side: differences of its running sum."""
+    running = np.zeros((*table.shape[:-1], table.shape[-1] + 1), dtype=np.int64)
+    np.cumsum(table, axis=-1, out=running[..., 1:])
+    return np.asarray(running.take(runs.ends, axis=-1, mode="clip") - running.take(runs.starts, axis=-1, mode="clip"))
