@@ -8,11 +8,12 @@ fact that counts are not negative.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.histograms.budgets import Ints
+from sfumato.histograms.budgets import Floats, Ints
 from sfumato.privacy import NANO
 from sfumato.privacy.noise import laplace_variance
 
@@ -78,23 +79,37 @@ def noise_quantile(rates: Ints, confidence: float) -> float:
         q = np.exp(-float(rates[0]) / NANO)
         # P(|X| > x) = 2 q^(x+1) / (1+q)
         return float(max(0.0, np.ceil(np.log((1 - confidence) * (1 + q) / 2) / np.log(q) - 1 - 1e-9)))
+    q = np.exp(-rates / NANO)
+    if float((2 * q / (1 + q)).sum()) <= 1 - confidence:
+        return 0.0  # so little noise that most likely all of it is 0
     square = laplace_variance(rates) / 2
-    scale2 = float((square**2).sum() / square.sum()) if square.sum() > 0 else 0.0
-    if scale2 == 0.0:
-        return 0.0
+    scale2 = float((square**2).sum() / square.sum())
+    # Shapes are rounded to three digits so that the quantile is computed once for many ranges; down: wider tails.
     shape = float(square.sum() / scale2)
+    step = 10.0 ** (np.floor(np.log10(shape)) - 2)
+    variance = 2 * float(square.sum())
+    return float(np.ceil(np.sqrt(variance) * _unit_quantile(float(np.floor(shape / step + 1e-9) * step), confidence)))
+
+
+@lru_cache(maxsize=4096)
+def _unit_quantile(shape: float, confidence: float) -> float:
+    """x with ``P(|Z| sqrt(G / shape) <= x) = confidence``, G ~ Gamma(shape), Z normal: variance one."""
     from scipy import optimize, special  # slow to import, and only intervals need it
 
-    nodes, weights = np.polynomial.legendre.leggauss(120)
+    nodes, weights = _nodes()
     rest = ((1 - nodes) / 2) ** 4  # nodes crowd where G is large: that is where the tail comes from
     weights = weights * 2 * ((1 - nodes) / 2) ** 3
-    spread = np.sqrt(2 * scale2 * special.gammainccinv(shape, rest))
+    spread = np.sqrt(special.gammainccinv(shape, rest) / shape)
 
     def miss(x: float) -> float:
         return float(2 * (weights * special.ndtr(-x / spread)).sum()) - (1 - confidence)
 
-    top = float(np.sqrt(2 * square.sum())) * 40
-    return float(np.ceil(optimize.brentq(miss, 0.0, top)))
+    return float(optimize.brentq(miss, 0.0, 60.0))
+
+
+@lru_cache(maxsize=1)
+def _nodes() -> tuple[Floats, Floats]:
+    return np.polynomial.legendre.leggauss(120)
 
 
 def tree_bounds(levels: tuple[Measurement, ...], mask: NDArray[np.bool_], confidence: float) -> tuple[float, float]:
