@@ -300,10 +300,13 @@ class Dataset:
             raise InputError(f"steps must be a whole number from 1 to 2^30, got {steps!r}")
         return steps
 
-    def _rows(self, columns: Iterable[str], where: Where, *, budgets: bool = False) -> tuple[Expr, dict[str, Source]]:
+    def _rows(
+        self, columns: Iterable[str], where: Where, *, budgets: bool = False, raw: bool = False
+    ) -> tuple[Expr, dict[str, Source]]:
         """The rows in use (capped, then filtered), and the columns asked for as sources.
 
-        With `budgets` the rows carry ``key``, the person's budget as the roster encodes it.
+        With `budgets` the rows carry ``key``, the person's budget as the roster encodes it; with `raw` the budget column
+        of the table itself, still to be encoded.
         """
         predicate = parse_where(where, self.schema)
         needed = sorted(set(columns) | columns_of(predicate), key=self.schema.names.index)
@@ -314,7 +317,8 @@ class Dataset:
         roster = self._roster() if budgets else None
         in_table = roster is not None and roster.source is None
         if roster is not None and in_table:
-            picked["key"] = roster.key(engine.column(roster.budget, "the budget column"), engine)
+            granted = engine.column(roster.budget, "the budget column")
+            picked["key"] = granted if raw else roster.key(granted, engine)
         if unit.person is not None:
             picked["person"] = engine.column(unit.person, "the person column")
         rows = engine.table.select(**picked) if picked else engine.table
