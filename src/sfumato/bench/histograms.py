@@ -121,7 +121,7 @@ def _once(name: str, counts: NDArray[np.int64]) -> None:
 
 def _allocate(n: int) -> NDArray[np.float64]:
     shares = dpa_shares(n, 0.075)
-    return np.floor(NANO * shares / shares.max())
+    return np.asarray(np.floor(NANO * shares / shares.max()))
 
 
 def _best(work: Callable[[], Any]) -> float:

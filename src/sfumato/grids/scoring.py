@@ -24,6 +24,7 @@ from sfumato.grids.quality import SCALE, Quality, top_two
 
 _Column = NDArray[np.integer]
 _LONGEST_TABLE = 1 << 22
+_FEW_GRIDS, _FEW_ROWS = 12, 1 << 17  # up to here merging costs more than the passes it saves
 _WORKING_SET = 1 << 15  # cells scored in one go: they stay in the cache
 Scorer = Callable[[Records, Pool, Quality], NDArray[np.float64]]
 
@@ -106,6 +107,10 @@ class _Rows:
         finest = {j: t.height - 1 for j, t in enumerate(taxonomies)}
         return cls(taxonomies, leaves, finest, tuple(bounds.tolist()), weights, k == 2)
 
+    @property
+    def size(self) -> int:
+        return len(next(iter(self.leaves.values())))
+
     def column(self, j: int, level: int) -> _Column:
         """The node of every row at one level."""
         if level == self.level[j]:
@@ -129,7 +134,7 @@ class _Rows:
     def merged(self, attributes: Sequence[int], levels: Sequence[int]) -> _Rows:
         """The same records as cells of the finest levels needed, if those are much fewer than the rows."""
         shape = [self.taxonomies[j].sizes[level] for j, level in zip(attributes, levels, strict=True)]
-        size = len(next(iter(self.leaves.values())))
+        size = self.size
         if prod(shape) * 4 > size:
             return self
         code = np.zeros(size, dtype=np.int32)
@@ -158,16 +163,16 @@ class _Scorer:
     runs: dict[tuple[int, int, bytes], _Runs] = field(default_factory=dict)
 
     def counted(self, rows: _Rows, family: Family) -> _Rows:
-        """The rows merged to the finest cells that the family needs, if it has more than one grid."""
-        if len(family.index) < 2:
+        """The rows merged to the finest cells that the family needs, if that saves passes over them."""
+        passes = len(family.index) if len(family.attributes) > 2 else 1
+        if passes < 2 or (passes <= _FEW_GRIDS and rows.size <= _FEW_ROWS):
             return rows
         return rows.merged(family.attributes, family.levels.max(axis=0).tolist())
 
     def family(self, rows: _Rows, family: Family) -> None:
         """Scores of all grids over one set of attributes."""
         if not family.attributes:
-            size = len(next(iter(rows.leaves.values())))
-            self.units[family.index] = self._sums(rows.table(np.zeros(size, dtype=np.int32), 1))
+            self.units[family.index] = self._sums(rows.table(np.zeros(rows.size, dtype=np.int32), 1))
             return
         tall = np.argsort([len(np.unique(column)) for column in family.levels.T], kind="stable")
         attributes = [family.attributes[i] for i in tall]

@@ -1,0 +1,73 @@
+"""Grids under attack: the choice on the pair that moves one score most up and another most down, and a whole release."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.audit.harness import AuditCase
+from sfumato.audit.registry import register
+from sfumato.grids.counting import Records
+from sfumato.grids.levels import Levels
+from sfumato.grids.pool import Pool, enumerate_grids
+from sfumato.grids.privpfc import choose_and_count
+from sfumato.grids.quality import Quality
+from sfumato.grids.scoring import score_pool
+from sfumato.grids.settings import Settings
+from sfumato.privacy import NANO, Meter, Seeded, Source
+from sfumato.privacy.losses import choice_rate
+
+_TAXONOMY = (Levels.flat("side", ["left", "right"]),)
+_SETTINGS = Settings(most=10, split=(0.03, 0.47, 0.50))
+
+
+@cache
+def _table(which: int) -> Records:
+    """Left holds two records of class 1 (three in the neighbour), right five of class 0.
+
+    The third record makes the divided grid surer (its score rises by the most a score can rise) and the undivided one less
+    sure (its score falls by the most it can fall).
+    """
+    ones = 3 - which
+    leaves = np.array([[0]] * ones + [[1]] * 5)
+    return Records(_TAXONOMY, leaves, np.array([1] * ones + [0] * 5), ("0", "1"))
+
+
+@cache
+def _pool() -> Pool:
+    return enumerate_grids(_TAXONOMY, most=10, cells=4)
+
+
+def _choice(which: int, n: int, source: Source) -> NDArray[np.int64]:
+    quality = Quality.of(NANO)
+    scores = score_pool(_table(which), _pool(), quality)
+    rate, meter = choice_rate(NANO, quality.spread), Meter(source=source)
+    return np.array([meter.choose(scores, rate=rate, spread=quality.spread) for _ in range(n)], dtype=np.int64)
+
+
+def _release(which: int, n: int, source: Source) -> NDArray[np.int64]:
+    """The noisy count that the record is in; a thousand more if the grid is divided, so that both facts are one number."""
+    out = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        chosen = _run(which, Meter(source=source))
+        out[i] = int(np.clip(chosen.reshape(2, -1)[1, 0], -20, 20)) + 1000 * (chosen.size > 2)
+    return out
+
+
+def _run(which: int, meter: Meter) -> NDArray[np.int64]:
+    return choose_and_count(
+        lambda: _table(which), meter, nano=2 * NANO, taxonomies=_TAXONOMY, classes=2, settings=_SETTINGS, rows=8
+    ).noisy
+
+
+def _price() -> int:
+    meter = Meter(source=Seeded(0))
+    _run(0, meter)
+    return meter.spent().total
+
+
+_WORDS = "one record that makes one grid surer and the other less sure, present or absent"
+register(AuditCase("grid-choice", NANO, _choice, _WORDS, most=40_000))
+register(AuditCase("privpfc", _price(), _release, _WORDS, most=5_000))
