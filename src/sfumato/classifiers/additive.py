@@ -27,14 +27,14 @@ post-processing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.classifiers.additive_settings import AdditiveSettings, automatic
-from sfumato.classifiers.base import Floats, PrivateClassifier
+from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
 from sfumato.errors import InputError
 from sfumato.grids.counting import Records
 from sfumato.grids.levels import Levels
@@ -202,12 +202,7 @@ class PrivateAdditive(PrivateClassifier):
         self.cap = cap
 
     def _train(self, records: Records, meter: Meter) -> None:
-        nano = self._budget(meter)
-        rows = self.rows
-        if rows is None:
-            size = nano // 100
-            noisy = meter.laplace(lambda: np.array([records.total]), rate=max(1, size), label="number of records")
-            rows, nano = max(1, int(noisy[0])), nano - max(1, size)
+        nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows)
         settings = automatic(
             nano / NANO, rows, rounds=self.rounds, columns=self.columns, candidates=self.candidates, cap=self.cap
         )
@@ -249,6 +244,8 @@ def boost(records: Records, meter: Meter, *, nano: int, rows: int, settings: Add
             widest=settings.widest(number),
         )
         term = add_term(records, scores, meter, pool=pool, nano=part, settings=settings, label=f"term {number + 1}")
+        if number:
+            term = replace(term, scores=term.scores * settings.damp)
         terms.append(term)
         scores = scores + term.at(records.leaves, records.taxonomies)
     return tuple(terms)

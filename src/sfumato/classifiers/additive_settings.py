@@ -40,6 +40,7 @@ class AdditiveSettings:
     cap: float = 0.6
     prior: float = 2.0
     cells: float = 0.3
+    damp: float = 1.0
 
     def __post_init__(self) -> None:
         if self.rounds < 1 or self.columns < 1 or self.first < 1 or self.candidates < 1:

@@ -132,3 +132,17 @@ def log_counts(noisy: NDArray[np.integer], *, scale: float, axis: int = 0) -> Fl
     [[0.69, 4.62]]
     """
     return np.asarray(np.log(np.maximum(noisy, 0) + scale))
+
+
+def size_step(records: Records, meter: Meter, *, nano: int, rows: int | None) -> tuple[int, int]:
+    """What is left of the budget and the number of records: public, or counted with a hundredth of the budget.
+
+    One record changes the count by one, so noise of rate r loses r.
+    """
+    if rows is not None:
+        if rows < 1:
+            raise InputError(f"a public number of records must be positive, got {rows}")
+        return nano, int(rows)
+    part = max(1, nano // 100)
+    noisy = meter.laplace(lambda: np.array([records.total]), rate=part, label="number of records")
+    return nano - part, max(1, int(noisy[0]))

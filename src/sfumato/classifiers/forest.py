@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.base import Floats, PrivateClassifier
-from sfumato.classifiers.naive_bayes import size_step
+from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
 from sfumato.classifiers.tree import Node, automatic_depth, grow, leaf_shares
 from sfumato.errors import InputError
 from sfumato.grids.counting import Records
@@ -80,18 +79,18 @@ class PrivateForest(PrivateClassifier):
         each = max(1, rows // trees)
         depth = automatic_depth(nano / NANO, each) if isinstance(self.depth, str) else int(self.depth)
         draws = meter.post_processing()
-        tree_of = draws.integers(trees, size=len(records.classes))
         columns = len(records.taxonomies)
         wanted = max(1, round(self.share * columns))
+        chosen = [tuple(sorted(draws.choice(columns, size=wanted, replace=False).tolist())) for _ in range(trees)]
+        tree_of = draws.integers(trees, size=len(records.classes))
         grown: list[Node] = []
         with meter.parallel("each record is in one tree") as branch:
             for number in range(trees):
-                chosen = tuple(sorted(draws.choice(columns, size=wanted, replace=False).tolist()))
                 with branch():
                     mine = tree_of == number
                     part = Records(records.taxonomies, records.leaves[mine], records.classes[mine], records.class_labels)
                     grown.append(
-                        grow(part, meter, nano=nano, rows=each, depth=depth, criterion=self.criterion, columns=chosen)
+                        grow(part, meter, nano=nano, rows=each, depth=depth, criterion=self.criterion, columns=chosen[number])
                     )
         self.trees_ = tuple(grown)
 

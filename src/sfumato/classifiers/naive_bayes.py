@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.base import Floats, PrivateClassifier
+from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
 from sfumato.errors import InputError
 from sfumato.grids.counting import Records
 from sfumato.grids.levels import Levels
@@ -101,17 +101,3 @@ def finest_level(taxonomy: Levels, *, most: int) -> int:
     """The finest level with at most `most` nodes; at least the first below the root where there is one."""
     fits = [level for level, size in enumerate(taxonomy.sizes) if size <= most]
     return min(max(fits[-1], 1), taxonomy.height - 1)
-
-
-def size_step(records: Records, meter: Meter, *, nano: int, rows: int | None) -> tuple[int, int]:
-    """What is left of the budget and the number of records: public, or counted with a hundredth of the budget.
-
-    One record changes the count by one, so noise of rate r loses r.
-    """
-    if rows is not None:
-        if rows < 1:
-            raise InputError(f"a public number of records must be positive, got {rows}")
-        return nano, int(rows)
-    part = max(1, nano // 100)
-    noisy = meter.laplace(lambda: np.array([records.total]), rate=part, label="number of records")
-    return nano - part, max(1, int(noisy[0]))

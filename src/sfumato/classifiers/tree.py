@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.base import Floats, PrivateClassifier
-from sfumato.classifiers.naive_bayes import size_step
+from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
 from sfumato.classifiers.tree_scores import Split, Splitter, Spread, spread_of
 from sfumato.errors import InputError
 from sfumato.grids.counting import Records

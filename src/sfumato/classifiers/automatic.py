@@ -1,0 +1,93 @@
+"""`AutoClassifier`: the family and its parameters from public facts, so that nobody has to tune on private data.
+
+What decides is the *signal* Nε, the number of records times the budget: how many units of noise fit into the table.
+
+- Below `FAINT` nothing but the class shares can be learnt: `Majority`.
+- From there on the additive model over grids, with more terms as the signal grows (`additive_settings.automatic`): one term
+is
+  PrivPfC's grid with smoothed cells, several are a boosted model. It was the best of the family at every ε of the bench.
+
+**Guarantee.** The number of records is public, or one hundredth of ε goes into estimating it (shown in the guarantee); the
+choice is a function of that number, ε and the schema. The rest of the budget is the chosen estimator's, with its own proof;
+both go through one Meter, in sequence.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.classifiers.additive import PrivateAdditive
+from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
+from sfumato.classifiers.baselines import Majority
+from sfumato.grids.counting import Records
+from sfumato.privacy import NANO, Epsilon, Meter, Source, as_epsilon
+from sfumato.tables.schema import Schema
+
+FAINT = 60
+
+
+def family_for(epsilon: float, rows: int) -> str:
+    """The family that suits a budget and a number of records.
+
+    >>> family_for(0.05, 500), family_for(0.05, 36_000)
+    ('Majority', 'PrivateAdditive')
+    """
+    return "Majority" if epsilon * rows < FAINT else "PrivateAdditive"
+
+
+class AutoClassifier(PrivateClassifier):
+    """The best private classifier that public facts can point to.
+
+    Parameters
+    ----------
+    epsilon, schema, target, classes, source
+        See `PrivateClassifier`.
+    rows : int, optional
+        A public number of records; without it one hundredth of ε goes into estimating it.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Seeded
+    >>> from sfumato.tables import Categorical, Numeric
+    >>> schema = Schema({"age": Numeric(0, 80, bins=8), "ill": Categorical(["no", "yes"])})
+    >>> age = np.arange(4000)[:, None] % 80
+    >>> ill = np.where(age[:, 0] < 40, "no", "yes")
+    >>> model = AutoClassifier(epsilon=1, schema=schema, target="ill", source=Seeded(1)).fit(age, ill)
+    >>> model.score(age, ill), model.family_, model.guarantee_.epsilon <= 1
+    (1.0, 'PrivateAdditive', True)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Epsilon = 1.0,
+        schema: Schema | None = None,
+        target: str | None = None,
+        classes: Any = None,
+        rows: int | None = None,
+        source: Source | None = None,
+    ) -> None:
+        super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
+        self.rows = rows
+
+    def _train(self, records: Records, meter: Meter) -> None:
+        nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows)
+        self.family_ = family_for(nano / NANO, rows)
+        public: dict[str, Any] = {
+            "epsilon": as_epsilon(nano * meter.rows_per_person),
+            "schema": self.schema,
+            "target": self.target,
+            "classes": self.classes,
+        }
+        model: PrivateClassifier = Majority(**public)
+        if self.family_ == "PrivateAdditive":
+            model = PrivateAdditive(rows=rows, **public)
+        model._coding, model.classes_ = self._coding, self.classes_
+        model._train(records, meter)
+        self.model_ = model
+
+    def _scores(self, leaves: NDArray[np.int32]) -> Floats:
+        return self.model_._scores(leaves)

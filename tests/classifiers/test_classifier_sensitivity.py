@@ -1,0 +1,111 @@
+"""Brute force over neighbouring tiny tables: no call may lose more than it was charged, nor all calls more than ε."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sfumato import classifiers as c
+from sfumato.privacy import Meter, Seeded
+from sfumato.tables import Categorical, Numeric, Schema
+
+SCHEMA = Schema({"age": Numeric(0, 4, bins=4), "sex": Categorical(["F", "M"]), "ill": Categorical(["no", "yes"])})
+THREE = Schema({"age": Numeric(0, 4, bins=4), "sex": Categorical(["F", "M"]), "ill": Categorical(["a", "b", "c"])})
+ROWS = list(itertools.product((0, 1, 3), ("F", "M")))
+
+MAKERS = {
+    "additive": lambda k: c.PrivateAdditive(rounds=3, columns=2, **k),
+    "auto": lambda k: c.AutoClassifier(**k),
+    "auto, public rows": lambda k: c.AutoClassifier(rows=50_000, **k),
+    "naive Bayes": lambda k: c.PrivateNaiveBayes(**k),
+    "majority": lambda k: c.Majority(**k),
+    "tree, max": lambda k: c.PrivateDecisionTree(depth=2, rows=9, **k),
+    "tree, gini": lambda k: c.PrivateDecisionTree(depth=2, rows=9, criterion="gini", **k),
+    "tree, information": lambda k: c.PrivateDecisionTree(depth=2, rows=2, criterion="information", **k),
+    "forest": lambda k: c.PrivateForest(trees=2, depth=1, **k),
+    "functional": lambda k: c.FunctionalMechanism(**k),
+    "local": lambda k: c.PrivLocal(rounds=3, **k),
+    "local, svm": lambda k: c.PrivLocal(rounds=3, loss="svm", **k),
+    "gene": lambda k: c.PrivGene(rounds=2, population=6, **k),
+    "histogram": lambda k: c.HistogramClassifier(grids=1, **k),
+}
+
+
+def tables(labels, seed, size):
+    """A random tiny table and the same without its last row (forests draw a tree per row, in order)."""
+    draw = np.random.default_rng(seed)
+    rows = [ROWS[i] for i in draw.integers(len(ROWS), size=size)]
+    y = draw.choice(labels, size=size).tolist()
+    X = np.array(rows, dtype=object).reshape(-1, 2)
+    return (X, y), (X[:-1], y[:-1])
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("schema", [SCHEMA, THREE], ids=["two classes", "three classes"])
+def test_no_call_loses_more_than_it_was_charged(name, schema, exact_losses):
+    labels = list(schema["ill"].values)
+    largest = 0.0
+    for seed in range(12):
+        arguments = {"epsilon": 5, "schema": schema, "target": "ill"}
+        pair = tables(labels, seed, 1 + seed % 5)
+        found, total = exact_losses(lambda a=arguments, s=seed: MAKERS[name]({**a, "source": Seeded(s)}), pair)
+        for loss, charged in found:
+            assert loss <= charged * (1 + 1e-12)
+        whole = sum(loss for loss, _ in found)
+        assert whole <= total * (1 + 1e-12)
+        assert total <= 5 * 10**9
+        largest = max(largest, whole / total)
+    assert largest > 0.1, "these tables hardly move the mechanism: the test would pass whatever the price"
+
+
+def test_every_pair_of_tiny_tables_for_the_additive_model(exact_losses):
+    """Exhaustive: every record added to every table of up to one record, along several published paths."""
+    records = [(row, label) for row in ROWS for label in ("no", "yes")]
+    bases = [[], *([r] for r in records[::3])]
+    for base, extra in itertools.product(bases, records):
+        full = [*base, extra]
+        X = np.array([r for r, _ in full], dtype=object).reshape(-1, 2)
+        y = [label for _, label in full]
+        for seed in (0, 1):
+
+            def make(seed=seed):
+                return c.PrivateAdditive(epsilon=2, schema=SCHEMA, target="ill", rounds=2, rows=9, source=Seeded(seed))
+
+            found, total = exact_losses(make, ((X, y), (X[:-1], y[:-1])))
+            assert all(loss <= charged * (1 + 1e-12) for loss, charged in found)
+            assert sum(loss for loss, _ in found) <= total * (1 + 1e-12)
+
+
+def test_the_probe_catches_a_price_that_is_too_low(monkeypatch, exact_losses):
+    """The same test must fail for a mechanism that forgets the weight of a record."""
+    from sfumato.classifiers import additive
+
+    monkeypatch.setattr(additive, "UNIT", 64)
+    real = additive.weights_of
+    monkeypatch.setattr(additive, "weights_of", lambda *a: 4 * real(*a))
+    pair = tables(["no", "yes"], 3, 4)
+
+    def make():
+        return c.PrivateAdditive(epsilon=5, schema=SCHEMA, target="ill", rounds=2, rows=50, source=Seeded(3))
+
+    found, _ = exact_losses(make, pair)
+    assert any(loss > charged * 1.5 for loss, charged in found)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_output_perturbation_moves_within_its_sensitivity(seed, monkeypatch):
+    sensitivity = []
+
+    class Silent(Meter):
+        def output_noise(self, dimension, **rest):
+            sensitivity.append(rest["sensitivity"])
+            return 0 * super().output_noise(dimension, **rest)
+
+    monkeypatch.setattr("sfumato.classifiers.base.Meter", Silent)
+    full, less = tables(["no", "yes"], seed, 4)
+    here, there = (
+        c.OutputPerturbation(epsilon=20, noise=1.0, schema=SCHEMA, target="ill", source=Seeded(1)).fit(*t).coef_
+        for t in (full, less)
+    )
+    moved = float(np.linalg.norm(here - there))
+    assert 0 < moved <= sensitivity[0]
