@@ -62,6 +62,16 @@ def test_intervals_cover_the_truth(name):
     assert np.mean(covered) > 0.9 - 3 * np.sqrt(0.09 / 60)
 
 
+@pytest.mark.parametrize("name", ["identity", "ahp", "dawa", "hierarchical"])
+def test_intervals_of_all_bins_are_those_of_single_bins(name):
+    meter = Meter(source=Seeded(8))
+    h = release_histogram(np.arange(40) // 4, epsilon=0.5, bins=40, meter=meter, mechanism=name, bin_budgets=[0.2, 0.5] * 20)
+    low, high = h.interval(0.8)
+    for i in (0, 1, 17, 39):
+        start, stop = h.range(i, i + 1).interval(0.8)
+        assert (low[i], high[i]) == (start, stop)
+
+
 @pytest.mark.parametrize("rates", [[NANO], [NANO // 10] * 2, [NANO // 10] * 30, [NANO // 100, NANO // 5, NANO]])
 def test_noise_quantiles_are_those_of_the_noise(rates):
     drawn = np.abs(laplace(np.tile(rates, (40_000, 1)), source=Seeded(5)).sum(axis=1))

@@ -13,7 +13,7 @@ from sfumato.errors import InputError
 from sfumato.histograms.bins import Bins
 from sfumato.histograms.budgets import Floats, Ints
 from sfumato.histograms.estimate import Estimate
-from sfumato.histograms.measurements import Measurement, best_bounds
+from sfumato.histograms.measurements import Measurement, best_bounds, noise_quantile
 from sfumato.privacy import Guarantee, as_epsilon
 
 if TYPE_CHECKING:
@@ -122,11 +122,18 @@ class Histogram:
 
     def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """Lower and upper ends for every bin on its own."""
-        ends = [
-            best_bounds(self.measurements, row, confidence, tree=self.tree) for row in np.eye(self.bins.size, dtype=bool)
-        ]
-        low, high = np.array(ends).T
-        return low.reshape(self.bins.shape), high.reshape(self.bins.shape)
+        single = [m for m in self.measurements if m.totals.size == self.bins.size]
+        if single:  # every bin was measured alone: no need to ask one by one
+            best = max(single, key=lambda m: float(m.rates.mean()))
+            levels, kind = np.unique(best.rates, return_inverse=True)
+            reach = np.array([noise_quantile(r, confidence) for r in levels[:, None]])[kind]
+            centre = best.totals[best.labels].astype(np.float64)
+            ends = np.maximum(centre - reach[best.labels], 0.0), np.maximum(centre + reach[best.labels], 0.0)
+        else:
+            place = np.arange(self.bins.size)
+            each = [best_bounds(self.measurements, place == i, confidence, tree=self.tree) for i in place.tolist()]
+            ends = np.array(each)[:, 0], np.array(each)[:, 1]
+        return ends[0].reshape(self.bins.shape), ends[1].reshape(self.bins.shape)
 
     def distribution(self) -> Floats:
         """The shape: negative counts become 0, the rest is divided by its sum; uniform if nothing is left."""
