@@ -79,18 +79,18 @@ class PrivateForest(PrivateClassifier):
         each = max(1, rows // trees)
         depth = automatic_depth(nano / NANO, each) if isinstance(self.depth, str) else int(self.depth)
         draws = meter.post_processing()
-        columns = len(records.taxonomies)
-        wanted = max(1, round(self.share * columns))
-        chosen = [tuple(sorted(draws.choice(columns, size=wanted, replace=False).tolist())) for _ in range(trees)]
+        width = len(records.taxonomies)
+        wanted = max(1, round(self.share * width))
+        chosen = [tuple(sorted(draws.choice(width, size=wanted, replace=False).tolist())) for _ in range(trees)]
         tree_of = draws.integers(trees, size=len(records.classes))
         grown: list[Node] = []
         with meter.parallel("each record is in one tree") as branch:
-            for number in range(trees):
+            for number, columns in enumerate(chosen):
                 with branch():
                     mine = tree_of == number
                     part = Records(records.taxonomies, records.leaves[mine], records.classes[mine], records.class_labels)
                     grown.append(
-                        grow(part, meter, nano=nano, rows=each, depth=depth, criterion=self.criterion, columns=chosen[number])
+                        grow(part, meter, nano=nano, rows=each, depth=depth, criterion=self.criterion, columns=columns)
                     )
         self.trees_ = tuple(grown)
 

@@ -6,6 +6,7 @@ The guarantee is the synopsis's (`grids.privpfc`: number of records, choice of t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sfumato.grids.classifier import encode
 from sfumato.grids.counting import Records
 from sfumato.grids.estimator import PrivPfC
 from sfumato.grids.task import Task
-from sfumato.privacy import Epsilon, Meter, Source
+from sfumato.privacy import SECURE, Epsilon, Meter, Source
 from sfumato.tables.domains import Categorical
 from sfumato.tables.schema import Schema
 
@@ -73,20 +74,30 @@ class HistogramClassifier(PrivateClassifier):
         task = Task(self._coding.attributes, name, Categorical([str(c) for c in self._coding.classes]))
         publisher = PrivPfC(epsilon=self.epsilon, target=name, grids=self.grids, most=self.most, rows=self.rows)
         self.synopsis_ = publisher.release(lambda: records, task, meter)
-        self.model_ = self.synopsis_.classifier(None if self.estimator is None else clone(self.estimator))
+        trained = self.synopsis_.classifier(None if self.estimator is None else clone(self.estimator))
+        self.model_, self.fallback_ = trained.model, trained.fallback
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
         scores = np.zeros((len(leaves), self.classes_.size))
         known = np.maximum(leaves, 0)
-        model = self.model_
-        if model.model is None:
-            scores[:, model.fallback] = 1.0
+        if self.model_ is None:
+            scores[:, self.fallback_] = 1.0
             return scores
         codes = np.stack([cut.codes(known) for cut in self.synopsis_.cuts], axis=1)
         features = encode(self.synopsis_.cuts, codes)
-        if hasattr(model.model, "predict_proba"):
+        if hasattr(self.model_, "predict_proba"):
             scores[:] = -30.0
-            scores[:, model.model.classes_] = np.log(np.maximum(model.model.predict_proba(features), 1e-12))
+            scores[:, self.model_.classes_] = np.log(np.maximum(self.model_.predict_proba(features), 1e-12))
         else:
-            scores[np.arange(len(leaves)), model.model.predict(features)] = 5.0
+            scores[np.arange(len(leaves)), self.model_.predict(features)] = 5.0
         return scores
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if "synopsis_" in state:  # its draws come from the Meter, which is not stored
+            state["synopsis_"] = replace(state["synopsis_"], random=_fresh_draws)
+        return state
+
+
+def _fresh_draws() -> np.random.Generator:
+    return SECURE.generator()
