@@ -99,7 +99,9 @@ def test_one_epsilon_for_all_needs_a_cap():
 def test_ranges_of_an_integer_column_end_with_its_last_value():
     schema = sf.Schema({"n": sf.Numeric(0, 3, bins=4, integer=True)})
     frame = pd.DataFrame({"n": [0, 1, 1, 2, 3, 3, 3]})
-    made = sf.open(frame, schema=schema, epsilon=10**5, noise=sf.Seeded(1)).histogram("n", epsilon=10**5, mechanism="identity")
+    made = sf.open(frame, schema=schema, epsilon=10**5, noise=sf.Seeded(1)).histogram(
+        "n", epsilon=10**5, mechanism="identity"
+    )
     assert [made.range(a, b).value for a, b in ((0, 4), (3, 4), (1, 3))] == [7, 3, 3]
 
 

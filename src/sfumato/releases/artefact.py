@@ -33,7 +33,7 @@ def prepare(folder: Path, fingerprint: str) -> dict[str, Any] | None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         probe = folder.parent / f".{folder.name}.probe"
         probe.write_bytes(b"\0" * 65536)
-        probe.unlink()
+        probe.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"cannot write releases to {folder.parent}: {error.strerror}; nothing was spent") from None
     return None
@@ -48,11 +48,24 @@ def read_certificate(folder: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def intact(folder: Path, made: dict[str, Any]) -> bool:
+    """Whether the files in a folder are the ones its certificate speaks of."""
+    files = made.get("files")
+    try:
+        return isinstance(files, dict) and all(_digest(folder / name) == digest for name, digest in files.items())
+    except OSError:
+        return False
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def write(
     folder: Path, priced: Priced, result: Result, *, dataset: str, reservation: int | None, fingerprint: str
 ) -> dict[str, Any]:
     """Write everything to a hidden folder, flush it to the disk, then give it its name."""
-    partial = folder.parent / f".{folder.name}.partial"
+    partial = folder.parent / f".{folder.name}.{reservation}.partial"  # two runs at once must not mix their files
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
@@ -61,7 +74,7 @@ def write(
         tables = getattr(result, "extra_tables", None)
         for name, frame in (tables() if callable(tables) else {}).items():
             frame.to_parquet(partial / f"{name}.parquet", index=False)
-        files = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(partial.iterdir())}
+        files = {p.name: _digest(p) for p in sorted(partial.iterdir())}
         made = certificate(priced, result, dataset=dataset, reservation=reservation, fingerprint=fingerprint, files=files)
         (partial / "report.html").write_text(report(priced, result, made), encoding="utf-8")
         _write_json(partial / CERTIFICATE, made)
@@ -70,7 +83,7 @@ def write(
         _sync(partial)
         os.replace(partial, folder)
         _sync(folder.parent)
-    except OSError:
+    except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
     return made

@@ -14,7 +14,7 @@ from sfumato.releases import artefact
 from sfumato.releases.kinds import Facts, option_keys
 from sfumato.releases.kinds.base import Result
 from sfumato.releases.plan import Plan, read_plan
-from sfumato.releases.run import Priced, charge_and_run, default_shares, fingerprint_of, price, request_record
+from sfumato.releases.run import Priced, charge_and_run, default_shares, fingerprint_of, price, request_text
 
 if TYPE_CHECKING:
     from sfumato.privacy.budgets import PersonBudgets
@@ -57,7 +57,7 @@ def release(
 ) -> list[Outcome]:
     """Run the releases of a plan, each charged before it reads anything. `only` names one of them.
 
-    `notice` hears what a person should know, such as that a new ledger was started.
+    `notice` hears what a person should know, such as that the charges went to a new ledger.
     """
     from sfumato.tables import open as open_table
 
@@ -68,26 +68,27 @@ def release(
         if not priced:
             names = ", ".join(r.name for r in plan.releases)
             raise InputError(f"the plan has no release {only!r}; it has {names}")
+    tables = [
+        open_table(plan.source, schema=item.facts.schema, table=plan.table, budgets=item.facts.roster) for item in priced
+    ]
     ledger = Ledger.open(plan.ledger)
-    if ledger.created:
-        notice(f"a new ledger was started at {ledger.where}: nothing counts as spent yet. Is that where it should be?")
-    ledger.register(
-        plan.dataset, epsilon=plan.epsilon, people=budgets, attributes=plan.attributes, recipients=plan.recipients
-    )
-    outcomes = []
-    for item in priced:
-        dataset = open_table(plan.source, schema=item.facts.schema, table=plan.table, budgets=item.facts.roster)
-        outcomes.append(_one(plan, item, dataset, ledger, source, progress))
-    return outcomes
+    try:
+        ledger.register(
+            plan.dataset, epsilon=plan.epsilon, people=budgets, attributes=plan.attributes, recipients=plan.recipients
+        )
+        return [_one(plan, item, table, ledger, source, progress) for item, table in zip(priced, tables, strict=True)]
+    finally:
+        if ledger.created and ledger.history(plan.dataset):
+            notice(f"a new ledger was started at {ledger.where}; nothing counted as spent before. Is it where it should be?")
 
 
 def _one(plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Source, progress: Progress) -> Outcome:
     name = priced.request.name
     folder = plan.folder / name
-    fingerprint = fingerprint_of(request_record(plan.dataset, plan.source, priced.facts, priced))
-    earlier = artefact.prepare(folder, fingerprint)
+    asked = request_text(priced, dataset_name=plan.dataset, dataset=dataset, source=source)
+    earlier = artefact.prepare(folder, fingerprint_of(asked))
     if earlier is not None:
-        _settle(ledger, plan.dataset, earlier, folder)
+        _settle(ledger, plan.dataset, priced.request.recipient, asked, earlier, folder)
         return Outcome(name, folder, earlier, repeated=True)
 
     def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
@@ -99,7 +100,6 @@ def _one(plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Sourc
     done, reservation = charge_and_run(
         priced,
         dataset_name=plan.dataset,
-        source_name=plan.source,
         ledger=ledger,
         dataset=dataset,
         source=source,
@@ -113,22 +113,34 @@ def _one(plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Sourc
     return Outcome(name, folder, made or {}, repeated=False)
 
 
-def _settle(ledger: Ledger, dataset: str, earlier: dict[str, Any], folder: Path) -> None:
-    """Commit a release whose folder was finished by a run that died before it could tell the ledger."""
-    for entry in ledger.history(dataset):
-        if entry.id == earlier.get("reservation"):
-            if entry.state == "reserved":
-                ledger.commit(entry.id, {"folder": str(folder), "certificate": earlier})
-            return
-    raise InputError(
-        f"{folder} holds a certificate that this ledger has never charged; it belongs to another ledger: "
-        "choose another output folder"
-    )
+def _settle(ledger: Ledger, dataset: str, recipient: str | None, asked: str, earlier: dict[str, Any], folder: Path) -> None:
+    """Commit a release whose folder was finished by a run that died before it could tell the ledger.
+
+    A certificate is a file that anybody can write: only the ledger knows what was charged. Its entry must be the same
+    request, for this recipient or for everybody, and, once committed, the very same release.
+    """
+    entry = next((e for e in ledger.history(dataset) if e.id == earlier.get("reservation")), None)
+    if entry is None or entry.request != asked:
+        raise InputError(
+            f"{folder} holds a certificate that this ledger has never charged; it belongs to another ledger: "
+            "choose another output folder"
+        )
+    if entry.recipient not in (None, recipient):
+        raise InputError(
+            f"{folder} holds this release for recipient {entry.recipient!r}; what {recipient or 'everybody'} may see is "
+            "charged apart: rename the release or choose another output folder"
+        )
+    if not artefact.intact(folder, earlier):
+        raise InputError(f"the files in {folder} are not those of its certificate; restore them or choose another folder")
+    if entry.state == "reserved":
+        ledger.commit(entry.id, {"folder": str(folder), "certificate": earlier})
+    elif entry.state == "committed" and (entry.artefact or {}).get("certificate") != earlier:
+        raise InputError(f"{folder} is not what the ledger recorded as entry {entry.id}; restore it")
 
 
 def _stored(name: str, stored: dict[str, Any]) -> Outcome:
     folder = Path(str(stored.get("folder", "")))
-    if artefact.read_certificate(folder) is None:
+    if artefact.read_certificate(folder) != stored.get("certificate", {}):
         raise InputError(
             f"release {name!r} was paid for before and written to {folder}, which is gone; restore that folder, or change "
             "the request (a new release is charged anew)"

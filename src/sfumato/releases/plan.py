@@ -126,7 +126,7 @@ def parse_plan(document: Mapping[str, Any], home: Path, kinds: Mapping[str, Sequ
     return Plan(
         dataset=_text(dataset, "name", "[dataset]"),
         source=_resolve(source, home),
-        table=dataset.get("table"),
+        table=_text(dataset, "table", "[dataset]") if "table" in dataset else None,
         schema_path=Path(_resolve(schema, home)),
         rows=_rows(dataset),
         people=people,
@@ -136,7 +136,7 @@ def parse_plan(document: Mapping[str, Any], home: Path, kinds: Mapping[str, Sequ
         recipients=None
         if recipients is None
         else RecipientBudgets.of(_table(recipients, "[ledger.recipients]"), together=ledger.get("together")),
-        folder=Path(_resolve(str(output.get("folder", "releases")), home)),
+        folder=Path(_resolve(_text(output, "folder", "[output]") if "folder" in output else "releases", home)),
         releases=releases,
         home=home,
     )
@@ -163,6 +163,9 @@ def _request(given: Any, number: int, kinds: Mapping[str, Sequence[str]]) -> Req
     name = _text(table, "name", place)
     if not name.strip() or name in (".", "..") or any(c in name for c in '/\\\0:*?"<>|'):
         raise InputError(f"{place} is called {name!r}, which cannot be a folder name; use letters, digits and dashes")
+    for key in ("mechanism", "recipient"):
+        if key in table:
+            _text(table, key, f"release {name!r}")
     epsilon, share = table.get("epsilon"), table.get("share")
     if epsilon is not None:
         positive_nano(epsilon, f"epsilon of release {name!r}")
@@ -177,7 +180,7 @@ def _request(given: Any, number: int, kinds: Mapping[str, Sequence[str]]) -> Req
     return Request(
         name=name,
         kind=kind,
-        mechanism=str(table.get("mechanism", "auto")),
+        mechanism=table.get("mechanism", "auto"),
         epsilon=epsilon,
         share=share,
         recipient=table.get("recipient"),

@@ -84,22 +84,27 @@ def default_shares(requests: tuple[Request, ...], personal: bool) -> tuple[Reque
     return tuple(replace(r, share=each) if r.epsilon is None and r.share is None else r for r in requests)
 
 
-def request_record(dataset: str, source: str, facts: Facts, priced: Priced) -> dict[str, Any]:
-    """What makes two requests identical, so that the second is answered from the first."""
+def request_text(priced: Priced, *, dataset_name: str, dataset: Dataset, source: Source) -> str:
+    """What makes two requests identical, so that the second is answered from the first, as canonical JSON.
+
+    The ledger keeps it: the table is named without its password.
+    """
     record = priced.request.canonical()
     record |= {
-        "dataset": dataset,
-        "source": source,
-        "schema": hashlib.sha256(facts.schema.to_toml().encode()).hexdigest(),
+        "dataset": dataset_name,
+        "source": str(dataset),
+        "schema": hashlib.sha256(priced.facts.schema.to_toml().encode()).hexdigest(),
         "chosen": priced.chosen.mechanism,
         "charge": _charge_digest(priced.chosen.charge),
     }
-    return record
+    if not source.private:  # or a real request would be answered with what an experiment left behind
+        record["noise"] = "not private"
+    return json.dumps(record, sort_keys=True, default=str)
 
 
-def fingerprint_of(record: dict[str, Any]) -> str:
+def fingerprint_of(request: str) -> str:
     """The name of a request in certificates and in the ledger."""
-    return hashlib.sha256(json.dumps(record, sort_keys=True, default=str).encode()).hexdigest()
+    return hashlib.sha256(request.encode()).hexdigest()
 
 
 def _charge_digest(charge: Charge) -> str:
@@ -143,7 +148,6 @@ def charge_and_run(
     priced: Priced,
     *,
     dataset_name: str,
-    source_name: str,
     ledger: Ledger,
     dataset: Dataset,
     source: Source = SECURE,
@@ -154,15 +158,15 @@ def charge_and_run(
 
     `finish` makes the release durable (an artefact folder, or nothing) and returns what the ledger should remember.
     """
-    record = request_record(dataset_name, source_name, priced.facts, priced)
-    fingerprint = fingerprint_of(record)
+    request = request_text(priced, dataset_name=dataset_name, dataset=dataset, source=source)
+    fingerprint = fingerprint_of(request)
     progress("checking the table against the schema")
     dataset.check()  # column names and types only: a missing file must not cost anything
     progress("reserving the budget")
     reservation = ledger.reserve(
         dataset_name,
         ledger_charge(priced),
-        request=json.dumps(record, sort_keys=True, default=str),
+        request=request,
         recipient=priced.request.recipient,
     )
     if reservation.repeated:
@@ -173,20 +177,22 @@ def charge_and_run(
         progress("writing the release")
         remembered = finish(result, reservation, fingerprint)
     except OSError as error:
-        ledger.fail(reservation.id, type(error).__name__)
+        ledger.fail(reservation.id, "not written")
         raise SfumatoError(
-            f"release {priced.request.name!r} could not be written ({error.strerror or type(error).__name__}); its budget "
+            f"release {priced.request.name!r} could not be written ({error.strerror or 'no reason given'}); its budget "
             "stays spent because the table was read. Make room and ask again: it will be charged again"
         ) from None
     except SfumatoError as error:
-        ledger.fail(reservation.id, type(error).__name__)
-        raise
-    except Exception as error:
-        # What the engine says may quote a value of the private table: only the kind of failure is told.
-        ledger.fail(reservation.id, type(error).__name__)
+        ledger.fail(reservation.id, "refused")
+        raise type(error)(
+            f"{str(error).rstrip('.')}. The budget of release {priced.request.name!r} stays spent: the table was read"
+        ) from None
+    except Exception:
+        # The words of the failure, and even its kind, may depend on the private table: neither is told nor kept.
+        ledger.fail(reservation.id, "failed")
         raise SfumatoError(
-            f"release {priced.request.name!r} failed while the table was read ({type(error).__name__}); its budget stays "
-            "spent. Details could quote private values and are not shown: check the table against the schema on its own side"
+            f"release {priced.request.name!r} failed while the table was read; its budget stays spent. Details could quote "
+            "private values and are not shown: check the table against the schema on its own side"
         ) from None
     progress("committing")
     ledger.commit(reservation.id, remembered)

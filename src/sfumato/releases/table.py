@@ -223,7 +223,6 @@ class Table:
         done, reservation = charge_and_run(
             priced,
             dataset_name=self.name,
-            source_name=str(self.dataset),
             ledger=self.ledger,
             dataset=replace(self.dataset, budgets=priced.facts.roster),
             source=self._source,

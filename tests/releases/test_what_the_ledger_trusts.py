@@ -1,0 +1,127 @@
+"""A folder is only believed where the ledger says so, and the ledger keeps nothing it should not."""
+
+import json
+
+import clinic
+import pandas as pd
+import pytest
+
+import sfumato as sf
+from sfumato.errors import InputError, SfumatoError
+from sfumato.ledger import Ledger
+from sfumato.privacy import Seeded
+from sfumato.releases.execute import load, release
+
+FOR_ALICE = clinic.UNIFORM.replace("epsilon = 1.0", "epsilon = 1.0\nrecipients = { alice = 1, bob = 1 }").replace(
+    'name = "over65"', 'name = "over65"\nrecipient = "alice"'
+)
+
+
+@pytest.fixture
+def plan(tmp_path):
+    return load(clinic.make(tmp_path, clinic.UNIFORM))
+
+
+def spent(plan):
+    return Ledger.open(plan.ledger).balance("clinic").total.spent
+
+
+def test_a_folder_of_a_lost_ledger_is_not_settled_by_another_entry_of_the_same_number(plan):
+    release(plan, only="over65")
+    for path in plan.home.glob("clinic.ledger*"):
+        path.unlink()
+    release(plan, only="wards")  # entry 1 of the new ledger
+    with pytest.raises(InputError, match="never charged"):
+        release(plan, only="over65")
+
+
+def test_another_recipient_is_charged_and_not_handed_the_folder(tmp_path):
+    path = clinic.make(tmp_path, FOR_ALICE)
+    release(load(path), only="over65")
+    path.write_text(FOR_ALICE.replace('recipient = "alice"', 'recipient = "bob"'))
+    with pytest.raises(InputError, match="for recipient 'alice'"):
+        release(load(path), only="over65")
+    path.write_text(FOR_ALICE.replace('recipient = "alice"', ""))
+    with pytest.raises(InputError, match="what everybody may see"):
+        release(load(path), only="over65")
+
+
+def test_data_that_is_not_what_the_certificate_says_is_not_passed_on(plan):
+    folder = release(plan, only="over65")[0].folder
+    data = json.loads((folder / "data.json").read_text())
+    (folder / "data.json").write_text(json.dumps(data | {"value": 3}))
+    with pytest.raises(InputError, match="not those of its certificate"):
+        release(plan, only="over65")
+
+
+def test_a_certificate_that_the_ledger_did_not_record_is_not_passed_on(plan):
+    folder = release(plan, only="over65")[0].folder
+    made = json.loads((folder / "certificate.json").read_text())
+    (folder / "certificate.json").write_text(json.dumps(made | {"expected_rmse": 0.1}))
+    with pytest.raises(InputError, match="not what the ledger recorded"):
+        release(plan, only="over65")
+
+
+def test_an_experiment_never_answers_a_real_request(plan):
+    release(plan, only="over65", source=Seeded(1))
+    with pytest.raises(InputError, match="already holds something else"):
+        release(plan, only="over65")
+    frame = pd.DataFrame({"age": [1, 70, 80]})
+    schema = sf.Schema({"age": sf.Numeric(0, 99, bins=3, integer=True)})
+    place = plan.home / "frame.ledger"
+    sf.open(frame, schema=schema, epsilon=1, rows=3, ledger=place, name="f", noise=Seeded(1)).count(epsilon=0.1)
+    again = sf.open(frame, schema=schema, epsilon=1, rows=3, ledger=place, name="f").count(epsilon=0.1)
+    assert not again.repeated
+    assert again.guarantee.private
+
+
+def test_two_tables_of_one_database_are_two_requests_and_the_password_stays_out():
+    from sfumato.privacy.source import SECURE
+    from sfumato.releases.kinds import Facts
+    from sfumato.releases.plan import Request
+    from sfumato.releases.run import price, request_text
+    from sfumato.tables import open as describe
+
+    schema = sf.Schema({"age": sf.Numeric(0, 99, bins=3, integer=True)})
+    priced = price(Request("r", "count", epsilon=1), Facts(schema, rows=10))
+    texts = [
+        request_text(
+            priced,
+            dataset_name="d",
+            dataset=describe("postgresql://ann:hush@db.example.org/x", schema=schema, table=table),
+            source=SECURE,
+        )
+        for table in ("one", "two")
+    ]
+    assert texts[0] != texts[1]
+    assert "hush" not in texts[0]
+
+
+def test_the_kind_of_a_failure_after_the_charge_is_not_told(plan, monkeypatch):
+    from sfumato.tables import Dataset
+
+    def explode(*_args, **_kwargs):
+        raise OverflowError("row 17")
+
+    monkeypatch.setattr(Dataset, "count", explode)
+    with pytest.raises(SfumatoError, match="failed while the table was read") as caught:
+        release(plan, only="over65")
+    assert "Overflow" not in str(caught.value)
+    entry = Ledger.open(plan.ledger).history("clinic")[0]
+    assert (entry.state, entry.reason) == ("failed", "failed")
+
+
+def test_a_refusal_before_any_charge_says_nothing_about_a_new_ledger(plan):
+    heard = []
+    (plan.home / "clinic.parquet").unlink()
+    with pytest.raises(InputError, match="no file"):
+        release(plan, only="over65", notice=heard.append)
+    assert heard == []
+
+
+def test_charges_on_a_new_ledger_are_noticed(plan):
+    heard = []
+    release(plan, only="over65", notice=heard.append)
+    release(plan, only="wards", notice=heard.append)
+    assert len(heard) == 1
+    assert "new ledger" in heard[0]
