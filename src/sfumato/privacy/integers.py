@@ -13,8 +13,14 @@ _INT64 = np.iinfo(np.int64)
 
 
 def as_int64(values: Any) -> NDArray[np.int64]:
-    """Integer values as int64; larger unsigned ones are held at the largest, which moves no two values further apart."""
+    """Integer values as int64; larger ones are held at the ends of the range, which moves no two values further apart.
+
+    >>> as_int64([10**20, -5]).tolist()
+    [9223372036854775807, -5]
+    """
     exact = np.asarray(values)
+    if exact.dtype == object and all(isinstance(v, int) for v in exact.flat):  # Python integers beyond 64 bits
+        exact = np.clip(exact, int(_INT64.min), int(_INT64.max)).astype(np.int64)
     if exact.dtype.kind not in "iu":
         raise InputError(f"noise goes on integer sums, got {exact.dtype}: put weights and values on a lattice first")
     if exact.dtype == np.uint64:

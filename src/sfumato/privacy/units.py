@@ -25,6 +25,8 @@ Epsilon: TypeAlias = int | float | str | Decimal | Fraction
 
 def _fraction(epsilon: Epsilon, what: str) -> Fraction:
     try:
+        if isinstance(epsilon, bool):
+            raise TypeError
         if isinstance(epsilon, Fraction | int):
             value = Fraction(epsilon)
         else:
