@@ -30,19 +30,31 @@ def _axes(ax: Axes | None, size: tuple[float, float] = (7.0, 4.0)) -> Axes:
 
 
 def plot_estimate(estimate: Estimate, ax: Axes | None = None, *, confidence: float = 0.95) -> Axes:
-    """The estimate with its interval; the lighter bar adds the worst possible bias."""
-    ax = _axes(ax, (7.0, 1.8))
-    worst = estimate.interval(confidence, worst_case=True)
+    """The estimate with its interval; the light band is where the worst possible bias could move the answer."""
+    ax = _axes(ax, (7.0, 2.2))
     low, high = estimate.interval(confidence)
-    ax.hlines(0, *worst, color=BLUE, lw=10, alpha=0.2, label="with the worst possible bias")
-    ax.hlines(0, low, high, color=BLUE, lw=4, label=f"{confidence:.0%} interval")
-    ax.plot([estimate.value], [0], "o", color=ORANGE, ms=9, label=f"{estimate.value:,.6g}")
+    worst = estimate.interval(confidence, worst_case=True)
+    ax.errorbar(
+        [estimate.value], [0], xerr=[[estimate.value - low], [high - estimate.value]], fmt="o", color=BLUE, ms=10,
+        capsize=8, lw=3, label=f"{estimate.value:,.6g}, {confidence:.0%} interval {low:,.6g} to {high:,.6g}",
+    )  # fmt: skip
+    wide = max(high - low, 1e-12)
+    # The worst case is often hundreds of times wider: the band then runs out of the picture and the label says how far.
+    view = (max(worst[0], low - 0.6 * wide), min(worst[1], high + 0.6 * wide))
+    if worst[1] - worst[0] > wide * 1.001:
+        ax.axvspan(
+            *worst, color=ORANGE, alpha=0.15, label=f"with the worst possible bias {worst[0]:,.6g} to {worst[1]:,.6g}"
+        )
     if "unbiased_value" in estimate.details:
-        ax.plot([estimate.details["unbiased_value"]], [0], "D", color=GREEN, ms=7, label="unbiased sum of the parts")
+        unbiased = float(estimate.details["unbiased_value"])
+        ax.plot([unbiased], [0], "D", color=GREEN, ms=7, label=f"unbiased sum of the parts {unbiased:,.6g}")
+        view = (min(view[0], unbiased - 0.1 * wide), max(view[1], unbiased + 0.1 * wide))
+    ax.set_xlim(view[0] - 0.05 * wide, view[1] + 0.05 * wide)
+    ax.set_ylim(-1, 1.6)
     ax.set_yticks([])
     ax.set_xlabel(estimate.kind)
     ax.set_title(f"{estimate.mechanism}, ε up to {estimate.guarantee.epsilon}", fontsize=10)
-    ax.legend(fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.45))
+    ax.legend(fontsize=9, loc="upper center", frameon=False)
     return ax
 
 
