@@ -1,28 +1,28 @@
 """An additive model in few, large, private steps: `PrivateAdditive`.
 
-The model is a sum of *terms*. A term looks at one to three columns at some level of their taxonomies (a grid, as in PrivPfC:
-Su et al. 2018) and gives each cell one number per class; the class with the largest sum is predicted. Terms over one column
-are the shape functions that people plot. It is boosting, but with as few rounds as the budget carries (two at ε = 0.05,
-seven at ε = 1, for tens of thousands of records), because under pure ε every round costs its full share.
+The model is a sum of *terms*. A term looks at one to four columns at some level of their taxonomies (a grid, as in PrivPfC:
+Su et al. 2018) and gives each cell one number per class; the class with the largest sum is predicted. Averaged over the
+other columns of their terms, they are the shape functions that people plot. It is boosting, but with as few rounds as the
+budget carries (one at ε = 0.05, seven at ε = 1, for tens of thousands of records), because under pure ε every round costs
+its full share.
 
 A round, with p the probabilities of the model so far (a public function, since the model was released):
 
 1. A record (x, y) gets the weight ``w = min(cap, p₁ p₂ / p_y)``, p₁ >= p₂ being the two largest probabilities at x. For two
    classes this is 1 - p_y: what the model already knows weighs nothing. Weights are integers, at most `UNIT`.
 2. Among public candidate grids one is chosen by the expected weight that its noisy cells classify correctly
-(`grids.quality`).
+   (`grids.quality`).
 3. The chosen grid's weight per cell and class is counted with noise, W; the term is ``log(W + prior)``. Where p is constant
    in a cell and n_y records of class y lie in it, ``W_y ∝ n_y / p_y``, so model plus term are exactly ``log n_y``.
 
 **Guarantee.** ε-differential privacy against the absence of a record.
 
-- Weights are a function of the record and of the published model; one record adds w <= UNIT units to one coordinate of W, so
-  noise of rate r per unit loses at most UNIT r.
+- A record is in one class: the class counts, by which the number of rounds is chosen, lose their rate ε/50.
+- Weights are a function of the record and of the published model; one record adds w <= UNIT units to one coordinate of W,
+  so noise of rate r per unit loses at most UNIT r.
 - A record of weight w moves the score of *every* grid by an amount in [w low, w high] (`grids.quality`), low <= 0 <= high,
-so
-  the spread of the changes is at most UNIT (high - low): that is what `Meter.choose` is told.
-- The number of records is public, or counted with noise of rate ε/100. Steps in sequence add up; the rest is
-post-processing.
+  so the spread of the changes is at most UNIT (high - low): that is what `Meter.choose` is told.
+- Steps in sequence add up; smoothing, damping and prediction are post-processing.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.additive_settings import AdditiveSettings, automatic
-from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
+from sfumato.classifiers.additive_settings import MIXED, AdditiveSettings, automatic
+from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.errors import InputError
 from sfumato.grids.counting import Records
 from sfumato.grids.levels import Levels
@@ -162,7 +162,7 @@ class PrivateAdditive(PrivateClassifier):
     candidates : int or "auto"
         The largest number of grids to choose among.
     rows : int, optional
-        A public number of records. Without it one hundredth of ε goes into estimating it.
+        A public number of records. Without it the class counts, which get a fiftieth of ε, tell it.
     cap : float
         Largest weight of a record once there is a model: records that the model gets badly wrong do not rule the next term.
 
@@ -191,7 +191,7 @@ class PrivateAdditive(PrivateClassifier):
         columns: int | str = "auto",
         candidates: int | str = "auto",
         rows: int | None = None,
-        cap: float = 0.6,
+        cap: float = 0.5,
         source: Source | None = None,
     ) -> None:
         super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
@@ -202,12 +202,17 @@ class PrivateAdditive(PrivateClassifier):
         self.cap = cap
 
     def _train(self, records: Records, meter: Meter) -> None:
-        nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows)
-        settings = automatic(
-            nano / NANO, rows, rounds=self.rounds, columns=self.columns, candidates=self.candidates, cap=self.cap
+        nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows)
+        self.settings_ = automatic(
+            nano / NANO,
+            rows,
+            mixed=mixed,
+            rounds=self.rounds,
+            columns=self.columns,
+            candidates=self.candidates,
+            cap=self.cap,
         )
-        self.settings_ = settings
-        self.terms_ = boost(records, meter, nano=nano, rows=rows, settings=settings)
+        self.terms_ = boost(records, meter, nano=nano, rows=rows, settings=self.settings_)
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
         return model_scores(self.terms_, leaves, self._coding.taxonomies, self.classes_.size)
@@ -229,6 +234,21 @@ class PrivateAdditive(PrivateClassifier):
         from sfumato.classifiers.additive_plot import plot_column, plot_columns
 
         return plot_columns(self) if column is None and ax is None else plot_column(self, column, ax)
+
+
+def class_step(records: Records, meter: Meter, *, nano: int, rows: int | None) -> tuple[int, int, bool]:
+    """What is left of the budget, the number of records, and whether the classes are mixed, for a fiftieth of the budget.
+
+    A record is in one class, so noise of rate r on the class counts loses r.
+    """
+    part = max(1, nano // 50)
+    noisy = meter.laplace(
+        lambda: np.bincount(records.classes, minlength=len(records.class_labels)), rate=part, label="class counts"
+    )
+    size = max(1, int(noisy.sum())) if rows is None else int(rows)
+    if size < 1:
+        raise InputError(f"a public number of records must be positive, got {rows}")
+    return nano - part, size, 1 - float(noisy.max()) / size >= MIXED
 
 
 def boost(records: Records, meter: Meter, *, nano: int, rows: int, settings: AdditiveSettings) -> tuple[Term, ...]:
