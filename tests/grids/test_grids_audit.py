@@ -1,20 +1,29 @@
-"""The audit finds nothing above the claims of the grids, and most of what the choice claims."""
+"""The audit finds nothing above the claims of the grids, and its pair of neighbours is the worst for the choice."""
 
 import pytest
 
-from sfumato.audit.cases_grids import _choice, _release
+from sfumato.audit.cases_grids import _pool, _release, _table
 from sfumato.audit.harness import audit
-from sfumato.privacy import Seeded
+from sfumato.grids.quality import Quality
+from sfumato.grids.scoring import score_pool
+from sfumato.privacy import NANO, Seeded
+from sfumato.privacy.losses import choice_rate
 
 
-@pytest.mark.parametrize(("name", "trials"), [("grid-choice", 4_000), ("privpfc", 1_000)])
+@pytest.mark.parametrize(("name", "trials"), [("grid-choice", 2_000), ("privpfc", 1_000)])
 def test_audit_does_not_refute_the_claim(name, trials):
-    result = audit(name, trials=trials, source=Seeded(5))
-    assert not result.caught
-    if name == "grid-choice":
-        assert result.lower > 0.4  # the pair is close to the worst: a wrong spread would be seen
+    assert not audit(name, trials=trials, source=Seeded(5)).caught
 
 
-def test_draws_tell_the_neighbours_apart():
-    assert _choice(0, 50, Seeded(1)).max() <= 1
+def test_the_pair_loses_exactly_what_is_claimed():
+    quality = Quality.of(NANO)
+    eta = choice_rate(NANO, quality.spread) / NANO
+    # Of two candidates the worse one, behind by g, wins with probability e^(-g)/2: the loss is the change of g.
+    gaps = [eta * (scores[1] - scores[0]) for scores in (score_pool(_table(w), _pool(), quality) for w in (0, 1))]
+    assert min(gaps) > 0
+    assert abs(gaps[0] - gaps[1]) == pytest.approx(1.0, abs=1e-6)
+    assert abs(gaps[0] - gaps[1]) <= 1.0 + 1e-12
+
+
+def test_outputs_carry_the_grid_and_the_count():
     assert set(_release(0, 20, Seeded(1)) // 500) <= {-1, 0, 1, 2}

@@ -70,12 +70,12 @@ def _draw_level(ax: Any, attribute: Attribute, level: int, y: float) -> None:
         np.diff(edges),
         left=edges[:-1],
         height=0.85,
-        color=[PALETTE[i % 2 * 4] for i in range(edges.size - 1)],
+        color=[(PALETTE[4], "#BFE0F5")[i % 2] for i in range(edges.size - 1)],
         edgecolor="white",
     )
     if edges.size <= 9:
         for left, right, label in zip(edges[:-1], edges[1:], levels.labels[level], strict=True):
-            ax.text((left + right) / 2, y, label[: int(60 * (right - left))], ha="center", va="center", fontsize=6)
+            ax.text((left + right) / 2, y, label[: int(100 * (right - left))], ha="center", va="center", fontsize=6)
 
 
 def _axes(ax: Axes | None) -> Axes:

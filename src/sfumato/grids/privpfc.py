@@ -55,7 +55,9 @@ class Weights:
         if budgets is None:
             return cls(np.ones(1, dtype=np.int64))
         top = int(budgets.levels[-1])
-        return cls(np.array([int(n) * LATTICE // top for n in budgets.levels], dtype=np.int64), budgets.counts)
+        # Scores must stay below 2**53 in units of 2**-16 record: a very large (public) roster gets a coarser lattice.
+        lattice = max(1, min(LATTICE, (1 << 36) // max(budgets.people, 1)))
+        return cls(np.array([int(n) * lattice // top for n in budgets.levels], dtype=np.int64), budgets.counts)
 
     @property
     def top(self) -> int:
