@@ -109,7 +109,7 @@ def test_unknown_words_are_refused_before_anything_is_read():
     table = opened(people())
     with pytest.raises(InputError, match="did you mean 'where'"):
         table.count(wehre="age > 3")
-    with pytest.raises(InputError, match="known: count"):
+    with pytest.raises(InputError, match="did you mean 'count'"):
         table.preview("cuont")
     with pytest.raises(InputError, match="categorical"):
         table.mean("sex")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +69,10 @@ def release(
             names = ", ".join(r.name for r in plan.releases)
             raise InputError(f"the plan has no release {only!r}; it has {names}")
     tables = [
-        open_table(plan.source, schema=item.facts.schema, table=plan.table, budgets=item.facts.roster) for item in priced
+        replace(
+            open_table(plan.source, schema=item.facts.schema, table=plan.table, budgets=item.facts.roster), roster_only=True
+        )
+        for item in priced
     ]
     ledger = Ledger.open(plan.ledger)
     try:

@@ -110,7 +110,7 @@ def parse_plan(document: Mapping[str, Any], home: Path, kinds: Mapping[str, Sequ
     requests = document.get("release")
     if not isinstance(requests, list) or not requests:
         raise InputError("the plan releases nothing: add at least one [[release]] with a name and a kind")
-    releases = tuple(_request(r, i, kinds) for i, r in enumerate(requests, start=1))
+    releases = tuple(parse_request(r, kinds, f"[[release]] number {i}") for i, r in enumerate(requests, start=1))
     repeated = [r.name for i, r in enumerate(releases) if r.name in {q.name for q in releases[:i]}]
     if repeated:
         raise InputError(f"two releases are called {repeated[0]!r}; names are folder names and must differ")
@@ -151,8 +151,8 @@ def check_keys(given: Mapping[str, Any], known: Sequence[str], where: str) -> No
             raise InputError(f"{where} has an unknown key {key!r}; {hint}")
 
 
-def _request(given: Any, number: int, kinds: Mapping[str, Sequence[str]]) -> Request:
-    place = f"[[release]] number {number}"
+def parse_request(given: Any, kinds: Mapping[str, Sequence[str]], place: str) -> Request:
+    """Check one request; `place` is what to call it in messages until its name is known."""
     table = _table(given, place)
     kind = _text(table, "kind", place)
     if kind not in kinds:
@@ -174,9 +174,7 @@ def _request(given: Any, number: int, kinds: Mapping[str, Sequence[str]]) -> Req
             raise InputError(
                 f"release {name!r} gives both `epsilon` (one for all) and `share` (of everyone's own); keep one"
             )
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-            raise InputError(f"share of release {name!r} must lie above 0 and at most 1, got {share!r}")
-        share = Fraction(str(share))
+        share = _share(share, name)
     return Request(
         name=name,
         kind=kind,
@@ -187,6 +185,16 @@ def _request(given: Any, number: int, kinds: Mapping[str, Sequence[str]]) -> Req
         where=table.get("where"),
         options={k: v for k, v in table.items() if k not in _COMMON},
     )
+
+
+def _share(given: Any, name: str) -> Fraction:
+    try:
+        share = Fraction(str(given))
+    except (ValueError, ZeroDivisionError):
+        share = Fraction(0)
+    if not 0 < share <= 1:
+        raise InputError(f"share of release {name!r} must be a number above 0 and at most 1, got {given!r}")
+    return share
 
 
 def _roster(people: Mapping[str, Any], home: Path) -> Roster:

@@ -57,7 +57,7 @@ def price(request: Request, facts: Facts) -> Priced:
     """Options and their prices; reads nothing private."""
     kind = all_kinds()[request.kind]
     if request.epsilon is not None:
-        facts = replace(facts, budgets=None, roster=None)
+        facts = replace(facts, budgets=None)  # the roster stays: who granted nothing is not counted either way
     elif facts.budgets is not None:
         if not kind.personal:
             raise InputError(f"a {request.kind} release cannot draw on personal budgets yet; give it an `epsilon` for all")

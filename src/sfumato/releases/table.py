@@ -5,17 +5,16 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError
 from sfumato.ledger import Balance, Ledger, Reservation
 from sfumato.privacy.source import SECURE, Source
-from sfumato.privacy.units import Epsilon, positive_nano
-from sfumato.releases.kinds import Facts, all_kinds
+from sfumato.privacy.units import Epsilon
+from sfumato.releases.kinds import Facts, option_keys
 from sfumato.releases.kinds.base import Result
-from sfumato.releases.plan import Request, check_keys
+from sfumato.releases.plan import Request, parse_request
 from sfumato.releases.run import Done, Priced, charge_and_run, price
 
 if TYPE_CHECKING:
@@ -224,32 +223,15 @@ class Table:
             priced,
             dataset_name=self.name,
             ledger=self.ledger,
-            dataset=replace(self.dataset, budgets=priced.facts.roster),
+            dataset=replace(self.dataset, budgets=priced.facts.roster, roster_only=True),
             source=self._source,
             finish=_remember,
         )
         return Stored(reservation) if done is None else Released(done, self.name)
 
     def _request(self, kind: str, given: dict[str, Any]) -> Request:
-        kinds = all_kinds()
-        if kind not in kinds:
-            raise InputError(f"unknown kind of release {kind!r}; known: {', '.join(kinds)}")
-        known = ("name", "mechanism", "epsilon", "share", "recipient", "where")
-        check_keys(given, (*known, *kinds[kind].keys), f"a {kind}")
-        given = {k: v for k, v in given.items() if v is not None}
-        if "epsilon" in given:
-            positive_nano(given["epsilon"])
-        share = given.get("share")
-        return Request(
-            name=str(given.get("name", kind)),
-            kind=kind,
-            mechanism=given.get("mechanism", "auto"),
-            epsilon=given.get("epsilon"),
-            share=None if share is None else Fraction(str(share)),
-            recipient=given.get("recipient"),
-            where=given.get("where"),
-            options={k: v for k, v in given.items() if k not in known},
-        )
+        asked = {"name": kind, "kind": kind} | {k: v for k, v in given.items() if v is not None}
+        return parse_request(asked, option_keys(), "the request")
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, columns {', '.join(self.schema.names)})"

@@ -85,12 +85,15 @@ class Dataset:
     Rules for every method: names are columns of the schema; with a person column each call first keeps at most
     `rows_per_person` rows of each person, chosen at random, then applies `where`; a row counts in a cell only if it
     has a cell in every column asked for (see `sfumato.tables.domains`). Results are exact integers.
+
+    People who granted nothing weigh nothing; in plain counts and sums they count, unless `roster_only` leaves them out.
     """
 
     source: Any = field(repr=False)
     schema: Schema = field(repr=False)
     table: TableName | None = None
     budgets: Roster | None = None
+    roster_only: bool = False
 
     def __str__(self) -> str:
         return f"{describe(self.source)}{f', table {self.table!r}' if self.table else ''}"
@@ -107,8 +110,7 @@ class Dataset:
 
     def check(self) -> None:
         """Open the table and compare column names and types with the schema; no row is read."""
-        roster = self.budgets is not None
-        self._rows(self.schema.names, None, budgets=roster)
+        self._rows(self.schema.names, None, budgets=self.budgets is not None, capped=False)
 
     # ------------------------------------------------------------------------------------------ counts
 
@@ -301,12 +303,12 @@ class Dataset:
         return steps
 
     def _rows(
-        self, columns: Iterable[str], where: Where, *, budgets: bool = False, raw: bool = False
+        self, columns: Iterable[str], where: Where, *, budgets: bool = False, raw: bool = False, capped: bool = True
     ) -> tuple[Expr, dict[str, Source]]:
         """The rows in use (capped, then filtered), and the columns asked for as sources.
 
         With `budgets` the rows carry ``key``, the person's budget as the roster encodes it; with `raw` the budget column
-        of the table itself, still to be encoded.
+        of the table itself, still to be encoded. Only `check` leaves rows uncapped: some engines read them to cap them.
         """
         predicate = parse_where(where, self.schema)
         needed = sorted(set(columns) | columns_of(predicate), key=self.schema.names.index)
@@ -314,7 +316,7 @@ class Dataset:
         # Plain names from here on: whatever a column is called, engines see v0, v1...
         alias = {name: f"v{i}" for i, name in enumerate(needed)}
         picked = {alias[name]: engine.column(name, "column") for name in needed}
-        roster = self._roster() if budgets else None
+        roster = self._roster() if budgets else self.budgets if self.roster_only else None
         in_table = roster is not None and roster.source is None
         if roster is not None and in_table:
             granted = engine.column(roster.budget, "the budget column")
@@ -322,11 +324,13 @@ class Dataset:
         if unit.person is not None:
             picked["person"] = engine.column(unit.person, "the person column")
         rows = engine.table.select(**picked) if picked else engine.table
-        if unit.person is not None:
+        if unit.person is not None and capped:
             lowest = "key" if in_table else None
             rows = engine.cap_rows(rows, person="person", rows=unit.rows_per_person, lowest=lowest)
         if roster is not None and not in_table:
             rows = roster.joined(rows, engine)
+        if roster is not None and not budgets:
+            rows = rows.filter(rows["key"] >= roster.least_key)
         sources = self._sources(rows, alias)
         if predicate.parts if hasattr(predicate, "parts") else True:
             rows = rows.filter(condition(predicate, sources, self.schema.columns))

@@ -132,6 +132,16 @@ class Roster:
         return self.source is None and self.people is None
 
     @property
+    def states_levels(self) -> bool:
+        """Whether budgets are numbers in the private table, so that they need not be among the stated levels."""
+        return self.source is None and not self.tiers_nano
+
+    @property
+    def least_key(self) -> int:
+        """The smallest `key` of anybody who granted something; below the first stated level nobody is accounted for."""
+        return 1 if self.people is None or not self.states_levels else int(self.people.levels[0])
+
+    @property
     def use(self) -> str:
         """What the budget column is used as: "text" for tiers, "number" for ε."""
         return "text" if self.tiers_nano else "number"
@@ -191,7 +201,9 @@ class Roster:
             each = ibis.memtable(other.fetch(each))
         mine, theirs = rows["person"].type(), each["who"].type()
         if other.text and mine.is_integer():
+            # "7" and "07" are one person from here on, who would join twice: the smaller budget once more.
             each = each.mutate(who=each["who"].try_cast("int64"))
+            each = each.filter(each["who"].notnull()).group_by("who").agg(key=each["key"].min())
         elif engine.text and theirs.is_integer():
             each = each.mutate(who=each["who"].cast("string"))
         elif mine.is_integer() != theirs.is_integer() or mine.is_string() != theirs.is_string():

@@ -44,7 +44,7 @@ class Facts:
     budgets : PersonBudgets or None
         Everyone's budget *for this release*; None when one ε holds for all.
     roster : Roster or None
-        Where the table's rows find those budgets.
+        Where the table's rows find those budgets; with one ε for all it only says who takes part.
     rows : int or None
         A public head count.
     """

@@ -47,6 +47,7 @@ class HistogramKind:
             columns = [columns]
         if not isinstance(columns, Sequence) or not columns or not all(isinstance(c, str) for c in columns):
             raise InputError(f"release {request.name!r} needs `columns`, a list of column names of the schema")
+        _check_finish(request)
         bins = bins_of(facts.schema, columns)
         _check_where(request, facts)
         if facts.budgets is not None:
@@ -103,6 +104,15 @@ def _finish(made: Any, request: Request) -> Any:
     if nonnegative is None and total is None:
         return made
     return made.consistent(nonnegative=nonnegative is not False, total=total)
+
+
+def _check_finish(request: Request) -> None:
+    """What is done after the noise is checked before it, or a typo would cost the budget."""
+    nonnegative, total = request.options.get("nonnegative"), request.options.get("total")
+    if nonnegative is not None and not isinstance(nonnegative, bool):
+        raise InputError(f"`nonnegative` of release {request.name!r} is true or false, got {nonnegative!r}")
+    if total is not None and (isinstance(total, bool) or not isinstance(total, int | float) or not 0 <= total < 2**63):
+        raise InputError(f"`total` of release {request.name!r} is a public number of rows, got {total!r}")
 
 
 def _check_where(request: Request, facts: Facts) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from sfumato.errors import InputError, SchemaError
 from sfumato.privacy.budgets import PersonBudgets
+from sfumato.privacy.charge import Charge
 from sfumato.privacy.units import positive_nano
 from sfumato.releases.kinds.base import Facts, Option, need_epsilon
 from sfumato.releases.plan import Request
@@ -34,7 +36,7 @@ class CountKind:
         question = Question(
             budgets,
             rows_per_person=facts.schema.unit.rows_per_person,
-            selectivity=request.options.get("selectivity"),
+            selectivity=_selectivity(request),
         )
         return _priced(preview_all(question), facts, budgets, lambda d: _reader(d, facts, request.where))
 
@@ -75,7 +77,7 @@ class MeasureKind:
             low=low,
             high=high,
             steps=steps,
-            selectivity=request.options.get("selectivity"),
+            selectivity=_selectivity(request),
             rows_per_person=rows,
             kind=self.name,
         )
@@ -95,6 +97,13 @@ def lattice(facts: Facts, column: str, steps: int | None) -> tuple[float, float,
     if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= 2**20:
         raise InputError(f"`steps` is a whole number from 1 to 2^20, got {steps!r}")
     return low, high, steps
+
+
+def _selectivity(request: Request) -> float | None:
+    guess = request.options.get("selectivity")
+    if guess is not None and (isinstance(guess, bool) or not isinstance(guess, int | float) or not 0 <= guess <= 1):
+        raise InputError(f"`selectivity` of release {request.name!r} is a share between 0 and 1, got {guess!r}")
+    return guess
 
 
 def _budgets(request: Request, facts: Facts) -> PersonBudgets:
@@ -135,16 +144,20 @@ def _priced(found: Any, facts: Facts, budgets: PersonBudgets, reader: Callable[[
         ordered = [o for o in ordered if o.mechanism == "minimum"]
 
     def runner(option: Any) -> Callable[[Dataset, Meter], Any]:
-        return lambda dataset, meter: option.run(reader(dataset), meter)
+        def run(dataset: Dataset, meter: Meter) -> Any:
+            made = option.run(reader(dataset), meter)
+            return replace(made, mechanism="laplace") if plain else made  # the name in the preview and the ledger
+
+        return run
 
     return [
         Option(
             "laplace" if plain else o.mechanism,
-            o.charge,
+            Charge(o.charge.total) if plain else o.charge,
             o.expected_rmse,
             "the same noise for everybody" if plain else o.note,
             runner(o),
-            budgets=budgets,
+            budgets=None if plain else budgets,
         )
         for o in ordered
     ]

@@ -25,6 +25,8 @@ class SynthesizeKind:
         if not isinstance(target, str):
             raise InputError(f"release {request.name!r} needs `target`, the column to predict")
         attributes = given.pop("attributes", None)
+        if attributes is not None and (not isinstance(attributes, list | tuple) or not attributes):
+            raise InputError(f"`attributes` of release {request.name!r} is a list of columns, got {attributes!r}")
         parse_where(request.where, facts.schema)
         found = preview_synthesize(
             schema=facts.schema,
