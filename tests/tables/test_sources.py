@@ -278,3 +278,25 @@ def test_many_bins_and_values_stay_exact():
     assert np.array_equal(data.counts("x"), np.bincount(codes, minlength=1000))
     place = np.minimum(np.arange(5000) % 310, 300)
     assert np.array_equal(data.counts("n"), np.bincount(place, minlength=301))
+
+
+def test_a_file_without_a_header_does_not_show_its_first_record(tmp_path):
+    (tmp_path / "rows.csv").write_text("Ann Smith,41,HIV\nBob Jones,52,none\n")
+    with pytest.raises(SchemaError, match="first line must name the columns") as caught:
+        tables.open(tmp_path / "rows.csv", schema=Schema({"age": Numeric(0, 99, bins=2, integer=True)})).check()
+    assert "Ann" not in str(caught.value)
+
+
+def test_checking_a_lazy_frame_reads_no_row():
+    pl = pytest.importorskip("polars")
+
+    def read(frame):
+        raise RuntimeError("a row was read")
+
+    lazy = pl.LazyFrame({"who": [1, 1, 2], "age": [3, 4, 5]}).map_batches(
+        read, schema={"who": pl.Int64, "age": pl.Int64}, validate_output_schema=False
+    )
+    schema = Schema({"age": Numeric(0, 99, bins=2, integer=True)}, unit=tables.PrivacyUnit("who", 1))
+    tables.open(lazy, schema=schema).check()
+    with pytest.raises(Exception, match="row was read|could not compute"):
+        tables.open(lazy, schema=schema).count()

@@ -49,16 +49,17 @@ class Engine:
         """Run an aggregate and bring back its rows as an Arrow table; engine errors lose their wording."""
         try:
             return self.backend.to_pyarrow(expr)
-        except Exception as error:
+        except Exception:
             raise InputError(
-                f"{self.name} could not compute the aggregate ({type(error).__name__}); its message may quote private "
-                "values and is not shown. Check that the table still has the types it had when it was opened"
+                f"{self.name} could not compute the aggregate; its message may quote private values and is not shown. "
+                "Check that the table still has the types it had when it was opened"
             ) from None
 
     def column(self, name: str, what: str) -> Any:
         """A column of the table, by its exact name."""
         if name not in self.table.columns:
-            hint = did_you_mean(name, self.table.columns)
+            # The first line of a file without a header is somebody's record.
+            hint = "the first line must name the columns" if self.text else did_you_mean(name, self.table.columns)
             raise SchemaError(f"{what} {name!r} is not in the table (names are case-sensitive); {hint}")
         return self.table[name]
 
