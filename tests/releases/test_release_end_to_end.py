@@ -152,3 +152,26 @@ def test_a_full_disk_while_writing_keeps_the_charge_and_leaves_no_folder(plan, m
         release(plan, only="over65")
     assert [h.state for h in Ledger.open(plan.ledger).history("clinic")] == ["failed"]
     assert list(plan.folder.iterdir()) == []
+
+
+def test_a_picture_that_cannot_be_drawn_does_not_cost_the_release(plan, monkeypatch):
+    from sfumato.people.estimate import Estimate
+
+    def fail(*_args, **_kwargs):
+        raise ValueError("no room")
+
+    monkeypatch.setattr(Estimate, "plot", fail)
+    outcome = release(plan, only="over65")[0]
+    assert "No picture could be drawn" in (outcome.folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize("value", [-40.0, 140.0])
+def test_an_estimate_beyond_its_public_bounds_is_drawn(value):
+    from sfumato.people.error_law import LaplacePlusNormal
+    from sfumato.people.estimate import Estimate
+    from sfumato.privacy.guarantee import Guarantee
+    from sfumato.releases.report import picture
+
+    law = LaplacePlusNormal((10.0,), 0.0)
+    estimate = Estimate(value, 100, law, Guarantee(1), "laplace", 10.0, bounds=(0.0, 100.0))
+    assert picture(estimate).startswith(b"\x89PNG")

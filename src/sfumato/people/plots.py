@@ -34,13 +34,16 @@ def plot_estimate(estimate: Estimate, ax: Axes | None = None, *, confidence: flo
     ax = _axes(ax, (7.0, 2.2))
     low, high = estimate.interval(confidence)
     worst = estimate.interval(confidence, worst_case=True)
+    # The interval is cut to the public bounds and the value is not, so the value may lie outside.
+    reach = [[max(estimate.value - low, 0.0)], [max(high - estimate.value, 0.0)]]
     ax.errorbar(
-        [estimate.value], [0], xerr=[[estimate.value - low], [high - estimate.value]], fmt="o", color=BLUE, ms=10,
+        [estimate.value], [0], xerr=reach, fmt="o", color=BLUE, ms=10,
         capsize=8, lw=3, label=f"{estimate.value:,.6g}, {confidence:.0%} interval {low:,.6g} to {high:,.6g}",
     )  # fmt: skip
     wide = max(high - low, 1e-12)
     # The worst case is often hundreds of times wider: the band then runs out of the picture and the label says how far.
     view = (max(worst[0], low - 0.6 * wide), min(worst[1], high + 0.6 * wide))
+    view = (min(view[0], estimate.value), max(view[1], estimate.value))
     if worst[1] - worst[0] > wide * 1.001:
         ax.axvspan(
             *worst, color=ORANGE, alpha=0.15, label=f"with the worst possible bias {worst[0]:,.6g} to {worst[1]:,.6g}"

@@ -103,7 +103,10 @@ def _headline(result: Result) -> str:
 
 
 def _figure(result: Result, caption: str) -> str:
-    data = base64.b64encode(picture(result)).decode()
+    try:
+        data = base64.b64encode(picture(result)).decode()
+    except Exception as error:  # the release is paid for: a picture that cannot be drawn must not cost it
+        return f"<p class=soft>No picture could be drawn ({_text(type(error).__name__)}); the figures are below.</p>"
     return f"<figure><img alt='{_text(caption)}' src='data:image/png;base64,{data}'></figure>"
 
 

@@ -174,14 +174,6 @@ def charge_and_run(
     try:
         progress("reading aggregates and adding noise")
         result = run(priced, dataset, source=source)
-        progress("writing the release")
-        remembered = finish(result, reservation, fingerprint)
-    except OSError as error:
-        ledger.fail(reservation.id, "not written")
-        raise SfumatoError(
-            f"release {priced.request.name!r} could not be written ({error.strerror or 'no reason given'}); its budget "
-            "stays spent because the table was read. Make room and ask again: it will be charged again"
-        ) from None
     except SfumatoError as error:
         ledger.fail(reservation.id, "refused")
         raise type(error)(
@@ -193,6 +185,16 @@ def charge_and_run(
         raise SfumatoError(
             f"release {priced.request.name!r} failed while the table was read; its budget stays spent. Details could quote "
             "private values and are not shown: check the table against the schema on its own side"
+        ) from None
+    try:
+        progress("writing the release")
+        remembered = finish(result, reservation, fingerprint)
+    except Exception as error:  # from here on everything is made of the released figures: the reason may be told
+        ledger.fail(reservation.id, "not written")
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
+        raise SfumatoError(
+            f"release {priced.request.name!r} could not be written ({reason}); its budget stays spent because the table was "
+            "read. Mend that and ask again: it will be charged again"
         ) from None
     progress("committing")
     ledger.commit(reservation.id, remembered)
