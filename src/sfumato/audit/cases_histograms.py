@@ -71,7 +71,7 @@ def _register() -> None:
         register(AuditCase(f"histogram-{name}", _CLAIM, _mechanism(name), pair, most=4_000))
     moved = "the cost of one interval moves as far as it may"
     register(AuditCase("histogram-partition", _CLAIM, _partition, moved, most=20_000))
-    for name, shares in (("dpa", dpa_shares(_EQUAL.size, 0.75)), ("sdpa", sdpa_shares(_EQUAL.size))):
+    for name, shares in (("dpa", dpa_shares(_EQUAL.size, 0.9)), ("sdpa", sdpa_shares(_EQUAL.size))):
         register(AuditCase(f"control-{name}-published", _CLAIM, _published(shares), pair, control=True, most=4_000))
 
 

@@ -3,7 +3,8 @@
 For ordered bins. Bins are put into a dozen strata by the mean of their *neighbours'* noisy counts (their own left out,
 so that the stratum says nothing about the own noise), and every stratum learns its own prior, pulled towards the common
 one by ten imaginary bins. How far "neighbour" reaches, or that neighbours do not help, is decided by how well the
-strata's priors predict bins that they were not learned from (even bins against odd bins).
+strata's priors predict bins that they were not learned from (even bins against odd bins). As in `geb`, "no bin holds
+only a few records" competes as a simpler explanation.
 
 **Guarantee.** A record in bin i loses ``rates[i]``.
 
@@ -18,14 +19,15 @@ import numpy as np
 
 from sfumato.histograms.budgets import Floats, Ints
 from sfumato.histograms.estimate import Estimate
-from sfumato.histograms.geb import FEW_RECORDS, HEAD_START, average, shrink
+from sfumato.histograms.geb import FEW_RECORDS, shrink
 from sfumato.histograms.measurements import Measurement
 from sfumato.histograms.npmle import MARGIN, REACH, Cells, gather, learn_prior, spread_back
 from sfumato.privacy import NANO, Meter
 
 WINDOWS = (1, 2, 4, 8, 16, 32, 64, 128)
 STRATA, LEAST_PER_STRATUM, LEAST_BINS = 12, 48, 64
-PULL, NATS_TO_WIN = 10.0, 5.0
+PULL, NATS_TO_WIN, NATS_PER_STRATUM = 10.0, 5.0, 2.0
+TRIAL_STEPS, FINAL_STEPS = 25, 25
 GRID_STEP = 0.5
 
 
@@ -65,25 +67,30 @@ def shrink_by_neighbours(noisy: Ints, rates: Ints) -> tuple[Floats, Floats, int]
                 best, window, strata = score, reach, trial
     if window == 0:
         return *shrink(noisy, rates), 0
-    models = [_explain(cells, noisy, rates, strata, common, HEAD_START)]
-    for top in FEW_RECORDS:
-        if cells.grid[1] <= top < cells.grid[-1]:
-            gap = learn_prior(cells, (cells.grid == 0) | (cells.grid > top))
-            models.append(_explain(cells, noisy, rates, strata, gap, 0.0))
-    return *average(models), window
+    tops = [top for top in FEW_RECORDS if cells.grid[1] <= top < cells.grid[-1]]
+    gaps = [learn_prior(cells, (cells.grid == 0) | (cells.grid > top)) for top in tops]
+    mean, variance = _explain(cells, strata, [common, *gaps], [NATS_PER_STRATUM, *[0.0] * len(gaps)])
+    return *spread_back(cells, noisy, rates, mean, variance), window
 
 
-def _explain(
-    cells: Cells, noisy: Ints, rates: Ints, strata: Ints, common: Floats, handicap: float
-) -> tuple[float, Floats, Floats]:
-    """Evidence, posterior means and variances with a prior per stratum."""
-    priors = _fit(cells, _tally(cells, strata), common, steps=80)
-    joint = cells.kernel @ priors
-    mean = (cells.kernel @ (priors * cells.grid[:, None])) / joint
-    square = (cells.kernel @ (priors * (cells.grid**2)[:, None])) / joint
+def _explain(cells: Cells, strata: Ints, commons: list[Floats], handicaps: list[float]) -> tuple[Floats, Floats]:
+    """Posterior mean and variance of the fitted bins: an average over explanations by their evidence."""
+    tally = _tally(cells, strata)
     at = (cells.member, strata)
-    counts, spread = spread_back(cells, noisy, rates, mean[at], np.maximum(square - mean**2, 1e-9)[at])
-    return float(np.log(joint[at]).sum()) - handicap, counts, spread
+    evidence, means, variances = [], [], []
+    for common, handicap in zip(commons, handicaps, strict=True):
+        priors = _fit(cells, tally, common, steps=FINAL_STEPS)
+        joint = cells.kernel @ priors
+        mean = (cells.kernel @ (priors * cells.grid[:, None])) / joint
+        square = (cells.kernel @ (priors * (cells.grid**2)[:, None])) / joint
+        # Every stratum's prior fits its own noise a little: the freer explanation pays for each of them.
+        evidence.append(float((tally * np.log(joint)).sum()) - handicap * tally.shape[1])
+        means.append(mean[at])
+        variances.append(np.maximum(square - mean**2, 1e-9)[at])
+    trust = np.exp(np.maximum(np.array(evidence) - max(evidence), -100.0))[:, None]
+    trust /= trust.sum()
+    overall = (trust * means).sum(axis=0)
+    return overall, (trust * (np.array(variances) + (np.array(means) - overall) ** 2)).sum(axis=0)
 
 
 def _others_mean(level: Floats, reach: int) -> Floats:
@@ -129,6 +136,6 @@ def _predicts(cells: Cells, strata: Ints, halves: list[Ints], common: Floats) ->
     score = 0.0
     tallies = [_tally(cells, strata, half) for half in halves]
     for learn, test in ((0, 1), (1, 0)):
-        priors = _fit(cells, tallies[learn], common, steps=25)
+        priors = _fit(cells, tallies[learn], common, steps=TRIAL_STEPS)
         score += float((tallies[test] * np.log(cells.kernel @ priors)).sum())
     return score
