@@ -1,6 +1,7 @@
 """`sfumato bench grids`: PrivPfC and its publishing rivals on real Adult and Bank, speed, and the paper's other figures.
 
-Needs ``--data FOLDER`` with ``adult.parquet`` and ``bank_additional_full.parquet``; without it only the synthetic parts run.
+Needs ``--data FOLDER`` with ``adult.parquet`` and ``bank_additional_full.parquet``; without it only the synthetic parts
+run.
 """
 
 from __future__ import annotations

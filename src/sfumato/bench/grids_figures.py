@@ -1,7 +1,7 @@
 """The paper's other experiments.
 
-Pool size (Fig. 8), split (9), noise-free choice (10), columns (11), table size (12), run time (13), and how well Equations 1
-and 5 agree (3).
+Pool size (Fig. 8), split (9), noise-free choice (10), columns (11), table size (12), run time (13), and how well
+Equations 1 and 5 agree (3).
 """
 
 from __future__ import annotations
