@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,7 @@ def real_adult(folder: Path) -> tuple[Floats, NDArray[np.int64]] | None:
     return adult_features(pd.read_parquet(path))
 
 
-def adult_features(frame: Mapping[str, object]) -> tuple[Floats, NDArray[np.int64]]:
+def adult_features(frame: Any) -> tuple[Floats, NDArray[np.int64]]:
     """Numbers scaled from public bounds, yes/no features as ±1."""
     import pandas as pd
 
