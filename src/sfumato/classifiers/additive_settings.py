@@ -3,11 +3,10 @@
 The rules were chosen on the two data sets of the bench and are written as what they rest on:
 
 - the *signal* Nε, the number of records times the budget: how many units of noise fit into the table. Below `ONE_TERM` more
-than
-  one term costs more than it finds;
+  than one term costs more than it finds;
 - whether the classes are *mixed*. Where the most frequent class has nearly all the records, the wrong ones are few, and a
-second
-  term adds its noise to all rows for the sake of those few: one larger grid does better.
+  second term adds its noise to all rows for the sake of those few: one larger grid does better, of up to four columns, or
+  of three at finer levels once the signal is `STRONG`.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import numpy as np
 from sfumato.errors import InputError
 
 ONE_TERM = 5_000
+STRONG = 25_000
 MIXED = 0.17  # share of the records outside the most frequent class
 
 
@@ -51,14 +51,14 @@ class AdditiveSettings:
     rounds: int
     columns: int = 2
     first: int = 3
-    ahead: float = 1.5
+    ahead: float = 1.0
     candidates: int = 20_000
     select: float = 0.3
     cap: float = 0.5
     prior: float = 1.0
     damp: float = 0.8
-    cells: float = 0.6
-    crowd: float = 15.0
+    cells: float = 1.0
+    crowd: float = 20.0
 
     def __post_init__(self) -> None:
         if self.rounds < 1 or self.columns < 1 or self.first < 1 or self.candidates < 1:
@@ -104,8 +104,10 @@ def automatic(
     signal = epsilon * rows
     if signal < ONE_TERM:
         found = AdditiveSettings(1, first=3, select=0.37, cells=0.3, cap=cap)
+    elif not mixed and signal < STRONG:
+        found = AdditiveSettings(1, first=4, cells=0.3, crowd=15.0, candidates=40_000, cap=cap)
     elif not mixed:
-        found = AdditiveSettings(1, first=4, cells=0.3, candidates=40_000, cap=cap)
+        found = AdditiveSettings(1, first=3, cells=0.15, crowd=6.0, cap=cap)
     else:
         found = AdditiveSettings(int(np.clip(round(1.35 * np.log2(signal / 1000)), 2, 16)), cap=cap)
     if not isinstance(rounds, str):

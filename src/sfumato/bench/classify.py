@@ -1,0 +1,166 @@
+"""Which private classifier errs least? `sfumato bench classify [--data FOLDER] [--quick] [--peers]`.
+
+The experiments of Su et al. 2018, Figures 4 to 7 and 10 to 13: misclassification against ε on Adult and Bank (a synthetic
+census without a data folder), two classes and more, against the number of columns and records, the pool of grids and the
+budget split; and the time of a fit. Five stratified 80/20 splits, the same for all; `quick` has one split and two values of
+ε.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.bench.classify_data import Table, census, real_table
+from sfumato.bench.classify_methods import METHODS, misclassification
+from sfumato.bench.classify_peers import PEERS, available
+
+EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0)
+SLOW = ("PrivPfC, SVM", "PrivGene", "PrivLocal")  # two splits are enough to see where they stand
+# What AutoClassifier must reach: the best peers measured before it was written, (ε, δ) ones included.
+LIMITS = {"adult": (0.168, 0.166, 0.161, 0.158, 0.154), "bank": (0.104, 0.098, 0.093, 0.090, 0.089)}
+# diffprivlib at its best of a few settings and of four models, on the same data.
+DIFFPRIVLIB = {"adult": (0.233, 0.214, 0.212, 0.210, 0.200), "bank": (0.108, 0.109, 0.107, 0.105, 0.106)}
+FIT_SECONDS = 30.0
+GROWTH = 12.0
+TIMED = ("PrivateDecisionTree", "PrivateNaiveBayes", "PrivPfC, tree", "PrivateAdditive", "FunctionalMechanism")
+
+
+def run(
+    *,
+    quick: bool = False,
+    data: Path | None = None,
+    peers: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """All experiments; without a data folder on the synthetic census."""
+    figures: dict[str, Any] = {}
+    claims: list[dict[str, Any]] = []
+    repeats = 1 if quick else 5
+    epsilons = (0.1, 1.0) if quick else EPSILONS
+    if data is None:
+        tables = [census(8_000 if quick else 40_000)]
+    else:
+        tables = [real_table(name, data) for name in ("adult", "bank")]
+    figures["misclassification"] = {}
+    for table in tables:
+        found = _compare(table, METHODS, epsilons, repeats, progress)
+        if peers:
+            found |= _compare(table, {p: PEERS[p] for p in PEERS if available(p)}, epsilons, repeats, progress)
+        figures["misclassification"][table.name] = found
+        claims += _claims(table.name, found, epsilons, quick)
+    several = [census(6_000, classes=4)] if quick else [census(40_000, classes=4)]
+    if data is not None and not quick:
+        several += [real_table("adult", data, target="relationship"), real_table("bank", data, target="job")]
+    few = {name: METHODS[name] for name in ("AutoClassifier", "PrivPfC, tree", "PrivateNaiveBayes", "Majority")}
+    figures["several classes"] = {t.name: _compare(t, few, epsilons[-1:], 1, progress) for t in several}
+    figures["sweeps"] = _sweeps(quick, progress)
+    figures["time"], timed = _time(quick, progress)
+    return {"figures": figures, "claims": claims + timed}
+
+
+def _compare(
+    table: Table, methods: dict[str, Any], epsilons: tuple[float, ...], repeats: int, progress: Callable[[str], None]
+) -> dict[str, dict[str, dict[str, float]]]:
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for name, make in methods.items():
+        found[name] = {}
+        for epsilon in epsilons:
+            result = misclassification(make, table, epsilon, repeats=min(repeats, 2) if name in SLOW else repeats)
+            found[name][f"{epsilon:g}"] = result
+            progress(f"{table.name}, ε {epsilon:g}, {name}: {result['mean']:.4f} ± {result['sd']:.4f}")
+            if name.startswith("NoiseFree"):
+                break  # it does not know ε
+    return found
+
+
+def _claims(name: str, found: dict[str, Any], epsilons: tuple[float, ...], quick: bool) -> list[dict[str, Any]]:
+    claims = []
+    for epsilon in epsilons:
+        key = f"{epsilon:g}"
+        auto = found["AutoClassifier"][key]["mean"]
+        if name in LIMITS and not quick:
+            for what, limits in (("the bar", LIMITS), ("diffprivlib's best", DIFFPRIVLIB)):
+                limit = limits[name][EPSILONS.index(epsilon)]
+                claims.append(_claim(f"{name}, ε {key}: AutoClassifier against {what}", auto, limit))
+        floor = found["Majority"][key]["mean"]
+        claims.append(_claim(f"{name}, ε {key}: AutoClassifier against the majority class", auto, floor))
+    return claims
+
+
+def _claim(name: str, figure: float, limit: float) -> dict[str, Any]:
+    return {"name": name, "figure": round(figure, 4), "limit": round(limit, 4), "holds": bool(round(figure, 4) <= limit)}
+
+
+def _sweeps(quick: bool, progress: Callable[[str], None]) -> dict[str, Any]:
+    """Against columns without signal, records, the pool Θ, and the number of terms."""
+    rows = 6_000 if quick else 30_000
+    auto, grid, additive = METHODS["AutoClassifier"], METHODS["PrivPfC, tree"], METHODS["PrivateAdditive"]
+    repeats = 1 if quick else 3
+    out: dict[str, Any] = {"columns": {}, "records": {}, "pool": {}, "terms": {}}
+    for extra in (0, 5) if quick else (0, 5, 10, 20):
+        table = census(rows, extra=extra)
+        key = str(len(table.schema) - 1)
+        out["columns"][key] = {
+            name: misclassification(make, table, 0.2, repeats=repeats)
+            for name, make in (("AutoClassifier", auto), ("PrivPfC, tree", grid))
+        }
+    for size in (2_000, 8_000) if quick else (2_000, 10_000, 50_000, 200_000):
+        out["records"][str(size)] = misclassification(auto, census(size), 0.2, repeats=repeats)
+    table = census(rows)
+    for most in (100, 10_000) if quick else (100, 1_000, 10_000, 40_000):
+        out["pool"][str(most)] = misclassification(grid, table, 0.2, repeats=repeats, most=most, grids=1)
+    for rounds in (1, 4) if quick else (1, 2, 4, 8, 16):
+        out["terms"][str(rounds)] = misclassification(additive, table, 1.0, repeats=repeats, rounds=rounds)
+    progress("sweeps over columns, records, pool and terms done")
+    return out
+
+
+def _time(quick: bool, progress: Callable[[str], None]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Seconds per fit for growing tables of 15 columns."""
+    import time
+
+    from sfumato.privacy import Seeded
+
+    sizes = (10_000, 50_000) if quick else (100_000, 1_000_000)
+    figures: dict[str, Any] = {}
+    claims = []
+    tables = [census(size, extra=4) for size in sizes]
+    for name in TIMED:
+        seconds = []
+        for table in tables:
+            model = METHODS[name]({"epsilon": 1.0, "schema": table.schema, "target": table.target, "source": Seeded(1)})
+            start = time.perf_counter()
+            model.fit(table.features, table.labels)
+            seconds.append(time.perf_counter() - start)
+        figures[name] = {str(size): round(s, 3) for size, s in zip(sizes, seconds, strict=True)}
+        progress(f"time of {name}: {figures[name]}")
+        if not quick:
+            claims.append(_claim(f"{name}: seconds for 1e6 rows of 15 columns", seconds[-1], FIT_SECONDS))
+            claims.append(_claim(f"{name}: growth of the time from 1e5 to 1e6 rows", seconds[-1] / seconds[0], GROWTH))
+    return figures, claims
+
+
+def plots(folder: Path, figures: dict[str, Any]) -> None:
+    """Misclassification against ε, and the shape functions of a private model of the census."""
+    from sfumato.bench.classify_plots import draw_errors, draw_shapes
+
+    for name, found in figures["misclassification"].items():
+        draw_errors(name, found, folder / f"classify-{name.split(',')[0]}.png")
+    draw_shapes(folder / "classify-shapes.png")
+
+
+def summary(figures: dict[str, Any], table: str) -> str:
+    """One line per method, for reports.
+
+    >>> summary({"misclassification": {"census": {"Majority": {"1": {"mean": 0.25, "sd": 0.0, "seconds": 0.1}}}}}, "census")
+    'Majority | .250'
+    """
+    lines = []
+    for name, by_epsilon in figures["misclassification"][table].items():
+        cells = " ".join(f"{np.round(v['mean'], 3):.3f}"[1:] for v in by_epsilon.values())
+        lines.append(f"{name} | {cells}")
+    return "\n".join(lines)

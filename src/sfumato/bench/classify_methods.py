@@ -1,0 +1,107 @@
+"""The methods of the classification bench by name, and the misclassification of one of them on some splits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import classifiers as c
+from sfumato.bench.classify_data import Table
+from sfumato.classifiers.coding import Coding
+from sfumato.classifiers.features import design
+from sfumato.privacy import Seeded
+
+Make = Callable[[dict[str, Any]], Any]
+
+
+class _Linear:
+    """Private ERM sees the same coded features as the other linear models: rows of norm at most one."""
+
+    def __init__(self, kind: Any, arguments: dict[str, Any]) -> None:
+        self.coding = Coding.of(arguments["schema"], target=arguments["target"])
+        self.model = kind(
+            epsilon=arguments["epsilon"], max_norm=1.0, classes=self.coding.classes, source=arguments["source"]
+        )
+
+    def _rows(self, X: Any) -> NDArray[np.float64]:
+        return design(self.coding.leaves(X), self.coding.taxonomies)[:, :-1]
+
+    def fit(self, X: Any, y: Any) -> _Linear:
+        self.model.fit(self._rows(X), y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.model.predict(self._rows(X))
+
+
+def _grid_by(learner: str) -> Make:
+    def make(arguments: dict[str, Any]) -> Any:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.svm import SVC
+
+        models = {"tree": None, "logistic": LogisticRegression(max_iter=300), "svm": SVC(max_iter=100_000)}
+        return c.HistogramClassifier(estimator=models[learner], **arguments)
+
+    return make
+
+
+def _noise_free(learner: str) -> Make:
+    def make(arguments: dict[str, Any]) -> Any:
+        from sklearn.tree import DecisionTreeClassifier
+
+        tree = DecisionTreeClassifier(max_depth=8, min_samples_leaf=30, random_state=0)
+        return c.NoiseFree(estimator=tree if learner == "tree" else None, **arguments)
+
+    return make
+
+
+METHODS: dict[str, Make] = {
+    "AutoClassifier": lambda a: c.AutoClassifier(**a),
+    "PrivateAdditive": lambda a: c.PrivateAdditive(**a),
+    "PrivPfC, tree": _grid_by("tree"),
+    "PrivPfC, logistic": _grid_by("logistic"),
+    "PrivPfC, SVM": _grid_by("svm"),
+    "PrivateDecisionTree": lambda a: c.PrivateDecisionTree(**a),
+    "PrivateForest": lambda a: c.PrivateForest(**a),
+    "PrivateNaiveBayes": lambda a: c.PrivateNaiveBayes(**a),
+    "PrivateLogisticRegression": lambda a: _Linear(c.PrivateLogisticRegression, a),
+    "PrivateSVM": lambda a: _Linear(c.PrivateSVM, a),
+    "OutputPerturbation": lambda a: c.OutputPerturbation(**a),
+    "FunctionalMechanism": lambda a: c.FunctionalMechanism(**a),
+    "PrivLocal": lambda a: c.PrivLocal(**a),
+    "PrivGene": lambda a: c.PrivGene(**a),
+    "Majority": lambda a: c.Majority(**a),
+    "NoiseFree, logistic (not private)": _noise_free("logistic"),
+    "NoiseFree, tree (not private)": _noise_free("tree"),
+}
+
+
+def splits(table: Table, count: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Stratified 80/20 splits, the same for every method."""
+    from sklearn.model_selection import StratifiedShuffleSplit
+
+    yield from StratifiedShuffleSplit(count, test_size=0.2, random_state=0).split(np.zeros(len(table.frame)), table.labels)
+
+
+def misclassification(make: Make, table: Table, epsilon: float, *, repeats: int, **options: Any) -> dict[str, float]:
+    """Mean and standard deviation over the splits, and seconds per fit."""
+    X, y = table.features, table.labels
+    wrong, seconds = [], []
+    for number, (train, test) in enumerate(splits(table, repeats)):
+        arguments = {
+            "epsilon": epsilon,
+            "schema": table.schema,
+            "target": table.target,
+            "source": Seeded(7000 + number),
+            **options,
+        }
+        model = make(arguments)
+        start = time.perf_counter()
+        model.fit(X.iloc[train], y[train])
+        seconds.append(time.perf_counter() - start)
+        wrong.append(float((model.predict(X.iloc[test]) != y[test]).mean()))
+    return {"mean": float(np.mean(wrong)), "sd": float(np.std(wrong)), "seconds": float(np.mean(seconds))}
