@@ -158,3 +158,23 @@ def test_a_synthetic_table_is_charged_and_carries_the_target():
     assert 0 <= table.balance().total.spent - made.guarantee.nano <= 2  # the choice rounds its rate down
     personal = opened(frame, noise=sf.Seeded(2)).synthesize(target="sex", share=0.5)
     assert (personal.guarantee.people <= personal.guarantee.budgets.levels).all()
+
+
+@pytest.mark.parametrize("kind", ["sum", "mean"])
+def test_every_mechanism_that_a_preview_offers_can_be_run(kind):
+    frame = people()
+    for option in opened(frame).preview(kind, column="income", share=0.5):
+        made = opened(frame, noise=sf.Seeded(4)).release(kind, column="income", share=0.5, mechanism=option.mechanism)
+        assert made.mechanism == option.mechanism
+
+
+def test_saving_over_a_release_of_another_session_is_refused(tmp_path):
+    opened(people()).count(where="age >= 50").save(tmp_path / "over50")
+    with pytest.raises(InputError, match="with other noise"):
+        opened(people()).count(where="age >= 50").save(tmp_path / "over50")
+
+
+def test_head_counts_are_whole_numbers():
+    for counts in ({"open": "x"}, {"open": 1.5}, {"open": -1}, 3):
+        with pytest.raises(InputError, match="counts"):
+            sf.Roster.tiers({"open": 1}, column="consent", counts=counts)

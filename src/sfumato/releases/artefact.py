@@ -16,6 +16,7 @@ from sfumato.releases.report import report
 from sfumato.releases.run import Priced
 
 CERTIFICATE = "certificate.json"
+DATA = "data.json"
 
 
 def prepare(folder: Path, fingerprint: str) -> dict[str, Any] | None:
@@ -70,7 +71,7 @@ def write(
     partial.mkdir(parents=True)
     try:
         result.to_frame().to_parquet(partial / "data.parquet", index=False)
-        _write_json(partial / "data.json", result.to_dict())
+        _write_json(partial / DATA, result.to_dict())
         tables = getattr(result, "extra_tables", None)
         for name, frame in (tables() if callable(tables) else {}).items():
             frame.to_parquet(partial / f"{name}.parquet", index=False)
@@ -89,8 +90,17 @@ def write(
     return made
 
 
+def data_digest(result: Result) -> str:
+    """The digest that data.json of this result has."""
+    return hashlib.sha256(_json_text(result.to_dict()).encode()).hexdigest()
+
+
+def _json_text(data: Any) -> str:
+    return json.dumps(data, indent=1, ensure_ascii=False, default=plain_json) + "\n"
+
+
 def _write_json(path: Path, data: Any) -> None:
-    path.write_text(json.dumps(data, indent=1, ensure_ascii=False, default=plain_json) + "\n", encoding="utf-8")
+    path.write_text(_json_text(data), encoding="utf-8", newline="\n")
 
 
 def plain_json(value: Any) -> Any:

@@ -44,7 +44,8 @@ class Released:
         from sfumato.releases import artefact
 
         target = Path(folder)
-        if artefact.prepare(target, self._done.fingerprint) is None:
+        earlier = artefact.prepare(target, self._done.fingerprint)
+        if earlier is None:
             artefact.write(
                 target,
                 self._done.priced,
@@ -53,6 +54,8 @@ class Released:
                 reservation=self._done.reservation.id,
                 fingerprint=self._done.fingerprint,
             )
+        elif artefact.data_digest(self._done.result) != earlier.get("files", {}).get(artefact.DATA):
+            raise InputError(f"{target} holds another release of the same request, with other noise; choose another folder")
         return target
 
     def __repr__(self) -> str:

@@ -248,6 +248,11 @@ def _tiers(tiers: Mapping[str, Epsilon]) -> tuple[tuple[str, int], ...]:
 def _people(tiers: Mapping[str, Epsilon], counts: Mapping[str, int] | None) -> PersonBudgets | None:
     if counts is None:
         return None
+    if not isinstance(counts, Mapping):
+        raise InputError(f"counts gives the head count of each tier, for example {{'open': 90}}; got {counts!r}")
     if unknown := [name for name in counts if name not in tiers]:
         raise InputError(f"counts names a tier {unknown[0]!r} without a budget; {did_you_mean(unknown[0], tiers)}")
+    for name, heads in counts.items():
+        if isinstance(heads, bool) or not isinstance(heads, int) or heads < 0:
+            raise InputError(f"counts of tier {name!r} is a public head count, a whole number; got {heads!r}")
     return PersonBudgets.from_tiers({name: (e, counts.get(name, 0)) for name, e in tiers.items()})

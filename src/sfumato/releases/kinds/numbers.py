@@ -64,7 +64,8 @@ class MeasureKind:
         rows = facts.schema.unit.rows_per_person
         if self.name == "sum" and low == 0:  # one noisy sum will do; otherwise the number of rows is needed as well
             question = Question(budgets, high=steps, unit=high / steps, rows_per_person=rows, kind="sum")
-            return _priced(preview_all(question), facts, budgets, lambda d: _reader(d, facts, request.where, column, steps))
+            found = _readable(preview_all(question))
+            return _priced(found, facts, budgets, lambda d: _reader(d, facts, request.where, column, steps))
 
         def reader(dataset: Dataset) -> Any:
             return PairReader(
@@ -81,7 +82,12 @@ class MeasureKind:
             rows_per_person=rows,
             kind=self.name,
         )
-        return _priced(found, facts, budgets, reader)
+        return _priced(_readable(found), facts, budgets, reader)
+
+
+def _readable(found: Any) -> list[Any]:
+    """Without sampling: it needs the number of rows per value of the measure, which is not read from a table."""
+    return [o for o in found if o.mechanism != "sampling"]
 
 
 def lattice(facts: Facts, column: str, steps: int | None) -> tuple[float, float, int]:
