@@ -116,3 +116,10 @@ def test_the_readme_example_works_as_pasted(tmp_path):
     for block in blocks:
         done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, cwd=tmp_path, timeout=240)
         assert done.returncode == 0, done.stderr
+
+
+def test_the_demo_speaks_json(demo):
+    folder, _ = demo
+    said = json.loads(run(app, ["demo", "--folder", str(folder), "--json"]).stdout)
+    assert [r["repeated"] for r in said["releases"]] == [True, True]
+    assert said["ledger"]["dataset"] == "clinic"

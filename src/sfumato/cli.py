@@ -18,6 +18,8 @@ from sfumato.errors import InputError, SfumatoError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from sfumato.releases.execute import Outcome
+
 app = typer.Typer(
     name="sfumato",
     help="Differentially private releases in which budgets differ per person, attribute, bin and step.",
@@ -70,14 +72,7 @@ def release(
     with cli_show.progress(console, len(loaded.releases) if only is None else 1, quiet=as_json) as step:
         outcomes = run_plan(loaded, only=only, progress=step, notice=_console(stderr=True).print)
     if as_json:
-        _print_json(
-            {
-                "releases": [
-                    {"name": o.name, "folder": str(o.folder), "repeated": o.repeated, "certificate": o.certificate}
-                    for o in outcomes
-                ]
-            }
-        )
+        _print_json({"releases": [_outcome_record(o) for o in outcomes]})
         return
     cli_show.show_outcomes(console, outcomes)
 
@@ -177,6 +172,7 @@ def audit(
 def demo(
     folder: Annotated[Path, typer.Option(help="Where to put the made-up clinic.")] = Path("demo-clinic"),
     patients: Annotated[int, typer.Option(help="How many patients.", min=1000)] = 50_000,
+    as_json: Json = False,
 ) -> None:
     """A clinic of 50,000 made-up patients with consent tiers: preview, release a count and a histogram, show the ledger.
 
@@ -191,6 +187,17 @@ def demo(
 
     console = _console()
     plan_path = write_clinic(folder, patients=patients)
+    if as_json:
+        loaded = load(plan_path)
+        _print_json(
+            {
+                "plan": str(plan_path),
+                "preview": [cli_show.priced_record(p) for p in price_plan(loaded)],
+                "releases": [_outcome_record(o) for o in run_plan(loaded)],
+                "ledger": Ledger.open(loaded.ledger, create=False).balance(loaded.dataset).to_dict(),
+            }
+        )
+        return
     console.print(f"A made-up clinic of {patients:,} patients is in [bold]{folder}[/bold]; its plan is {plan_path}.\n")
     loaded = load(plan_path)
     console.print(f"[bold]sfumato preview {plan_path}[/bold]   (opens the schema and the roster, not the patients)")
@@ -202,6 +209,15 @@ def demo(
     console.print(f"\n[bold]sfumato ledger --plan {plan_path}[/bold]")
     cli_show.show_balance(console, Ledger.open(loaded.ledger, create=False).balance(loaded.dataset))
     console.print(f"\nOpen {outcomes[0].folder / 'report.html'} in a browser.")
+
+
+def _outcome_record(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "name": outcome.name,
+        "folder": str(outcome.folder),
+        "repeated": outcome.repeated,
+        "certificate": outcome.certificate,
+    }
 
 
 def _console(*, stderr: bool = False) -> Console:

@@ -60,7 +60,7 @@ def report(priced: Priced, result: Result, made: dict[str, Any]) -> str:
         ),
         "<h3>Steps</h3>",
         _table(["step", "kind of noise", "ε"], [[s["label"], s["mechanism"], s["epsilon"]] for s in guarantee["steps"]]),
-        "<h3>Other mechanisms, as previewed</h3>",
+        "<h3>Mechanisms, as previewed</h3>",
         _table(
             ["mechanism", "expected error", "note"],
             [[o.mechanism, _number(o.expected_rmse), o.note] for o in priced.options],
