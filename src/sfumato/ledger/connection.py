@@ -162,6 +162,7 @@ def _advice(name: str, verb: str, reason: str) -> str:
         "connect": "the server does not answer; check the address and that PostgreSQL is running, and look at the "
         "balance before asking again: a charge that was under way may be recorded",
     }
+    reason = " ".join(reason.split())  # one line, whatever the driver says
     hint = next((text for part, text in known.items() if part in reason), "nothing was released")
     return f"cannot {verb} the ledger {name}: {hint} ({reason})"
 
