@@ -60,12 +60,14 @@ def _tree(records: Records, meter: Meter) -> float:
 
 def _functional(records: Records, meter: Meter) -> float:
     from sfumato.classifiers.features import design
-    from sfumato.classifiers.functional import LATTICE, integer_rows
+    from sfumato.classifiers.functional import LATTICE, integer_rows, whole
 
     rows = integer_rows(design(records.leaves, _COLUMNS), len(_COLUMNS))
     entries = len(_COLUMNS) + 1
     rate = EPSILON // (entries * LATTICE)
-    noisy = meter.laplace(lambda: rows.T @ np.where(records.classes == 1, 1, -1), rate=rate, weights=entries * LATTICE)
+    noisy = meter.laplace(
+        lambda: whole(rows.T @ np.where(records.classes == 1, 1.0, -1.0)), rate=rate, weights=entries * LATTICE
+    )
     return float(noisy @ np.sign(integer_rows(design(_ROWS[2:], _COLUMNS), len(_COLUMNS))[0]))
 
 

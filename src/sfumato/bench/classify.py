@@ -125,7 +125,7 @@ def _time(quick: bool, progress: Callable[[str], None]) -> tuple[dict[str, Any],
 
     from sfumato.privacy import Seeded
 
-    sizes = (10_000, 50_000) if quick else (100_000, 1_000_000)
+    sizes = (4_000, 20_000) if quick else (100_000, 1_000_000)
     figures: dict[str, Any] = {}
     claims = []
     tables = [census(size, extra=4) for size in sizes]

@@ -34,7 +34,7 @@ from sfumato.grids.counting import Records
 from sfumato.privacy import NANO, Epsilon, Meter, Source
 from sfumato.tables.schema import Schema
 
-LATTICE = 1000  # size of one entry of a row after rounding
+LATTICE = 64  # size of one entry of a row after rounding; finer would leave no whole nano-ε per unit
 
 
 class FunctionalMechanism(PrivateClassifier):
@@ -91,16 +91,20 @@ class FunctionalMechanism(PrivateClassifier):
             raise InputError("the budget is too small for this many columns; raise epsilon or drop columns")
         # The weight is a bound on the sum of all changes that one record makes, so it is paid once ("one" coordinate).
         noisy = meter.laplace(
-            lambda: (rows.T @ rows)[upper], rate=matrix_rate, weights=moved, touches="one", label="matrix of the objective"
+            lambda: whole((rows.T @ rows)[upper]),
+            rate=matrix_rate,
+            weights=moved,
+            touches="one",
+            label="matrix of the objective",
         )
         A = np.zeros((size, size))
         A[upper] = noisy / LATTICE**2
         A = A + np.triu(A, 1).T
         models = []
         for c in range(problems):
-            sign = np.where(records.classes == (1 if problems == 1 else c), 1, -1)
+            signed = np.where(records.classes == (1 if problems == 1 else c), 1.0, -1.0)[:, None] * rows
             b = meter.laplace(
-                partial(np.matmul, rows.T, sign),
+                partial(_column_sums, signed),
                 rate=vector_rate,
                 weights=entries * LATTICE,
                 label="vector of the objective",
@@ -114,10 +118,21 @@ class FunctionalMechanism(PrivateClassifier):
         return np.hstack([-scores, scores]) / 2 if scores.shape[1] == 1 else scores
 
 
-def integer_rows(features: Floats, columns: int) -> NDArray[np.int64]:
-    """Rows whose entries are integers of size at most `LATTICE`, rounded towards 0."""
-    whole: NDArray[np.int64] = np.trunc(features * (np.sqrt(columns + 1) * LATTICE)).astype(np.int64)
-    return whole
+def integer_rows(features: Floats, columns: int) -> Floats:
+    """Rows whose entries are whole numbers of size at most `LATTICE`, rounded towards 0.
+
+    They are kept as float64, which adds up whole numbers below 2**53 exactly, in any order: enough for 2**40 rows.
+    """
+    return np.asarray(np.trunc(features * (np.sqrt(columns + 1) * LATTICE)))
+
+
+def _column_sums(rows: Floats) -> NDArray[np.int64]:
+    return whole(rows.sum(axis=0))
+
+
+def whole(sums: Floats) -> NDArray[np.int64]:
+    """Exact sums as integers."""
+    return np.asarray(sums).astype(np.int64)
 
 
 def _minimum(A: Floats, b: Floats, loss: str, *, noise: float) -> Floats:

@@ -42,11 +42,19 @@ def margin_loss(kind: str, margin: Floats) -> Floats:
     return np.logaddexp(0.0, -margin) if kind == "logistic" else np.maximum(0.0, 1.0 - margin)
 
 
-def relative_scores(kind: str, margins: Floats, reference: Floats, bound: int) -> NDArray[np.int64]:
-    """Integer scores of candidates (columns of `margins`): minus the summed loss relative to the reference model."""
+def relative_scores(kind: str, margins: Floats, reference: Floats, bound: float) -> Floats:
+    """Scores of candidates (columns of `margins`): minus the summed loss relative to the reference model.
+
+    What one record adds is a whole number of 2**-20 and at most `bound` in size; float64 holds sums of those exactly.
+    """
     change = margin_loss(kind, reference)[:, None] - margin_loss(kind, margins)
-    whole = np.clip(np.rint(change * _LATTICE), -bound, bound).astype(np.int64)
-    return np.asarray(whole.sum(axis=0))
+    whole = np.clip(np.rint(change * _LATTICE), -bound * _LATTICE, bound * _LATTICE).astype(np.int64)
+    return np.asarray(whole.sum(axis=0) / _LATTICE)
+
+
+def lattice_up(size: float) -> float:
+    """The next multiple of 2**-20 above a bound, and one more for the rounding."""
+    return (int(np.ceil(size * _LATTICE)) + 1) / _LATTICE
 
 
 class _Search(PrivateClassifier):
@@ -136,10 +144,10 @@ class PrivLocal(_Search):
         share, size = nano // self.rounds, signed.shape[1]
         model, step = np.zeros(size), float(self.step)
         for _ in range(self.rounds):
-            bound = int(np.ceil(step * _LATTICE)) + 1
+            bound = lattice_up(step)
             margin = signed @ model
 
-            def scores(margin: Floats = margin, step: float = step, bound: int = bound) -> NDArray[np.int64]:
+            def scores(margin: Floats = margin, step: float = step, bound: float = bound) -> Floats:
                 moves = [margin[:, None] + way * step * signed[:, [j]] for way in (1, -1) for j in range(size)]
                 return np.concatenate([relative_scores(self.loss, m, margin, bound) for m in moves])
 
@@ -211,14 +219,14 @@ class PrivGene(_Search):
         size = signed.shape[1]
         share = nano // ((self.rounds - 1) * self.parents + 1)
         # |x| <= 1 and |ω| <= radius, so the loss differs from that of the zero model by at most the radius.
-        bound = int(np.ceil(self.radius * _LATTICE)) + 1
+        bound = lattice_up(self.radius)
         rate = choice_rate(share, 2.0 * bound)
         pool = self._inside(draws.normal(size=(self.population, size)))
         spread = 1.0
         for generation in range(self.rounds):
-            fitness: list[NDArray[np.int64]] = []  # computed once per generation, after the first choice was charged
+            fitness: list[Floats] = []  # computed once per generation, after the first choice was charged
 
-            def scores(pool: Floats = pool, fitness: list[NDArray[np.int64]] = fitness) -> NDArray[np.int64]:
+            def scores(pool: Floats = pool, fitness: list[Floats] = fitness) -> Floats:
                 if not fitness:
                     fitness.append(relative_scores(self.loss, signed @ pool.T, np.zeros(len(signed)), bound))
                 return fitness[0]
