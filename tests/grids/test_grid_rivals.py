@@ -9,12 +9,11 @@ import pytest
 from sfumato.errors import InputError
 from sfumato.grids import PPH, DiffGen, PrivBayes, UniformGrid, preview_synthesize
 from sfumato.grids.counting import Records
+from sfumato.grids.dependence import R_SPREAD, dependence
 from sfumato.grids.diffgen import children, node_score
 from sfumato.grids.levels import Levels
 from sfumato.grids.pph import SPREAD as PPH_SPREAD
 from sfumato.grids.pph import undiscerned
-from sfumato.grids.privbayes import SPREAD as BAYES_SPREAD
-from sfumato.grids.privbayes import dependence
 from sfumato.privacy import Meter, PersonBudgets, Seeded
 from sfumato.tables import open as open_table
 
@@ -78,7 +77,7 @@ def test_dependence_keeps_its_spread():
         after = table.copy()
         after[rng.integers(table.shape[0]), rng.integers(table.shape[1])] += 1
         changes.append(dependence(after) - dependence(table))
-    assert max(changes) - min(changes) <= BAYES_SPREAD
+    assert max(changes) - min(changes) <= R_SPREAD
     assert max(np.abs(changes)) <= 2 + 2**-16
 
 

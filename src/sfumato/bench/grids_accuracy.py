@@ -17,7 +17,8 @@ from sfumato.grids.diffgen import DiffGen
 from sfumato.grids.estimator import PrivPfC, arrays_of
 from sfumato.grids.pool import Pool
 from sfumato.grids.pph import PPH
-from sfumato.grids.privbayes import Network, PrivBayes
+from sfumato.grids.network import Network
+from sfumato.grids.privbayes import PrivBayes
 from sfumato.grids.quality import Quality
 from sfumato.grids.scoring import score_pool
 from sfumato.grids.synopsis import Synopsis

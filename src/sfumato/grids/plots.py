@@ -13,7 +13,7 @@ from sfumato.tables.schema import Schema
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sfumato.grids.privbayes import Network
+    from sfumato.grids.network import Network
     from sfumato.grids.synopsis import Synopsis
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")  # Okabe-Ito

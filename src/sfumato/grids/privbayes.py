@@ -1,68 +1,63 @@
 """PrivBayes: a noisy Bayesian network over all columns, from which a table is sampled.
 
 Zhang, Cormode, Procopiuc, Srivastava & Xiao, *PrivBayes: private data release via Bayesian networks*, SIGMOD 2014. The
-network is grown greedily from the target: each step adds one column with at most `degree` parents among those already
-in, chosen for how far the joint distribution is from independence (their score R for general attributes). Parents may
-be generalised along their taxonomies. θ-usefulness decides how fine: a marginal has at most ``N ε_count / (2 d θ)``
-cells. Then every marginal gets noise.
+network is grown greedily from the target: each step adds one column with its parents among those already in, chosen by
+the score F if every column is binary and by R otherwise (see `dependence`). Then marginals get noise. With D columns, N
+records and ε₂ for the marginals, θ-usefulness (average count over average noise at least θ, the paper's formulas)
+decides how fine they may be:
 
-**Guarantee.** In counts the score is ``½ Σ |n_xπ - n_x n_π / n|``. One more record moves n_xπ by one in one cell and
-the product term by at most 3 in L1 norm (write it n p_x p_π and expand), so the score moves by at most 2 either way:
-spread 4, plus two units for rounding down to 2**-16. d choices share `select` of the budget. A record is in one cell of
-each of the d marginals, each with noise of rate ε_count / d. Steps in sequence add up. (The paper's 3/n + 2/n² holds
-for a fixed public n and replacement.)
+- binary: every column has k parents, for the largest k with ``N ε₂ / ((D - k) 2^(k+2)) >= θ``. The first k + 1 columns
+  share one marginal, so only D - k are measured. With k = 0 there is nothing to choose and the marginals get everything.
+- general: a marginal has at most ``N ε₂ / (2 D θ)`` cells; parents may be generalised along their taxonomies.
+
+**Guarantee.** A choice at rate η loses η times the spread of its score, proven in `dependence`; D - 1 choices share
+`select` of the budget. A record is in one cell of each of the m measured marginals, each with noise of rate ε₂ / m. Steps
+in sequence add up; k and the limit on cells follow from public figures or from the noisy number of records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from math import comb
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.grids.counting import Records, weighted_bincount
-from sfumato.grids.from_schema import Attribute
+from sfumato.grids.dependence import F_SPREAD, R_SPREAD, dependence, fixed_by_parents
 from sfumato.grids.levels import Levels
-from sfumato.grids.quality import SCALE
+from sfumato.grids.network import Network, Parents
 from sfumato.grids.rivals import Publisher
-from sfumato.grids.sampling import values_of, values_of_cells
 from sfumato.grids.task import Task
-from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.meter import Meter
-from sfumato.privacy.noise import laplace_variance
 from sfumato.privacy.units import NANO, Epsilon
-from sfumato.tables.domains import Domain
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-SPREAD = 4.0 + 2.0 / SCALE
-Parents = tuple[tuple[int, int], ...]  # (column, level); column d is the target
-
-
-def dependence(joint: NDArray[np.int64]) -> float:
-    """``½ Σ |n_xπ - n_x n_π / n|`` for a table x by π, rounded down to a multiple of 2**-16.
-
-    >>> dependence(np.array([[5, 0], [0, 5]])), dependence(np.array([[4, 4], [4, 4]]))
-    (5.0, 0.0)
-    """
-    n = int(joint.sum())
-    if n == 0:
-        return 0.0
-    if n >= 1 << 30:
-        raise InputError("too many records for exact scores")
-    gaps = np.abs(n * joint - joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True))
-    return float(sum(gaps.reshape(-1).tolist()) * SCALE // (2 * n)) / SCALE
+Score = Literal["auto", "F", "R"]
+Options = list[tuple[int, Parents]]
+GENERAL_DEGREE = 2
+MOST_CANDIDATES = 20_000
 
 
 class PrivBayes(Publisher):
-    """Publish a Bayesian network of noisy marginals."""
+    """Publish a Bayesian network of noisy marginals.
+
+    Parameters
+    ----------
+    score : "auto", "F" or "R"
+        F needs binary columns throughout; "auto" takes it where that is so.
+    degree : int, optional
+        At most so many parents. By default usefulness alone decides in the binary form (as long as there are at most
+        20,000 candidates), and 2 is the limit in the general one.
+    usefulness : float
+        θ of the paper.
+    select : float
+        Share of the budget for the structure, β of the paper.
+    """
 
     mechanism = "privbayes"
 
@@ -71,59 +66,144 @@ class PrivBayes(Publisher):
         *,
         epsilon: Epsilon,
         target: str,
-        degree: int = 2,
+        score: Score = "auto",
+        degree: int | None = None,
         usefulness: float = 4.0,
         select: float = 0.3,
         rows: int | None = None,
         attributes: tuple[str, ...] | None = None,
     ) -> None:
         super().__init__(epsilon=epsilon, target=target, rows=rows, attributes=attributes)
-        if degree < 1 or usefulness <= 0 or not 0 < select < 1:
+        if (degree is not None and degree < 1) or usefulness <= 0 or not 0 < select < 1:
             raise InputError("PrivBayes needs degree >= 1, usefulness > 0 and a share `select` between 0 and 1")
-        self.degree, self.usefulness, self.select = degree, usefulness, select
+        if score not in get_args(Score):
+            raise InputError(f"the score is one of {', '.join(get_args(Score))}, got {score!r}")
+        self.score, self.degree, self.usefulness, self.select = score, degree, usefulness, select
 
     def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Network:
-        size, budget = self._size(records, meter, self._budget(meter))
-        d = len(task.attributes)
         columns = (*task.taxonomies, Levels.flat(self.target, [str(v) for v in task.target_domain.labels()]))
-        each_choice = int(budget * self.select) // d
-        each_count = (budget - each_choice * d) // (d + 1)
-        most = max(4.0, size * (each_count * (d + 1) / NANO) / (2 * (d + 1) * self.usefulness))
-        inside: list[int] = [d]
-        links: list[tuple[int, Parents]] = [(d, ())]
-        while len(links) <= d:
-            options = self._options(columns, inside, most)
-            chosen = meter.choose(
-                partial(_scores, records, columns, options),
-                rate=choice_rate(each_choice, SPREAD),
-                spread=SPREAD,
-                label=f"{self.mechanism}: column {len(links)}",
-            )
-            links.append(options[chosen])
-            inside.append(options[chosen][0])
-        tables = [
-            meter.laplace(
-                partial(_flat_joint, records, columns, x, parents), rate=each_count, label=f"{self.mechanism}: marginal"
-            ).reshape(columns[x].leaves, -1)
-            for x, parents in links
-        ]
-        parameters = {"degree": self.degree, "usefulness": self.usefulness, "select": self.select, "public_rows": self.rows}
+        wide = [c.name for c in columns if c.leaves != 2]
+        if self.score == "F" and wide:
+            raise InputError(f"the score F needs binary columns; {wide[0]!r} is not; use score='R' or leave it out")
+        size, budget = self._size(records, meter, self._budget(meter))
+        make = self._general if wide or self.score == "R" else self._binary
+        links, tables, rate, figures = make(records, columns, meter, size, budget)
+        parameters = {"usefulness": self.usefulness, "select": self.select, "public_rows": self.rows, **figures}
         return Network(
-            tuple(links), tuple(tables), columns, each_count, task.attributes, self.target, task.target_domain,
+            tuple(links), tuple(tables), columns, rate, task.attributes, self.target, task.target_domain,
             meter.guarantee(), meter.post_processing, size, parameters,
         )  # fmt: skip
 
-    def _options(self, columns: tuple[Levels, ...], inside: list[int], most: float) -> list[tuple[int, Parents]]:
-        """Every column not yet in, with every set of at most `degree` parents at the finest levels that are still useful."""
-        found: list[tuple[int, Parents]] = []
-        for x in (j for j in range(len(columns)) if j not in inside):
-            for count in range(min(self.degree, len(inside)), -1, -1):
-                sets = [_fitted(columns, x, s, most) for s in combinations(inside, count)]
-                fitting = [(x, s) for s in sets if s is not None]
-                found.extend(fitting)
-                if fitting:
-                    break
-        return found
+    # --- binary columns, score F -----------------------------------------------------------------------------------
+
+    def _binary(
+        self, records: Callable[[], Records], columns: tuple[Levels, ...], meter: Meter, size: float, budget: int
+    ) -> tuple[Options, list[NDArray[np.int64]], int, dict[str, Any]]:
+        count = len(columns)
+        each_choice = int(budget * self.select) // max(1, count - 1)
+        left = budget - each_choice * (count - 1)
+        k = self.useful_degree(count, size, left / NANO)
+        if k == 0:
+            left = budget
+        rate = left // (count - k)
+        links: Options = [(count - 1, ())]
+        while len(links) < count:
+            inside = [x for x, _ in links]
+            free = [x for x in range(count) if x not in inside]
+            sets = [tuple((j, 1) for j in s) for s in combinations(inside, min(k, len(inside)))]
+            options = [(x, s) for x in free for s in sets]
+            if k == 0:
+                links.append(options[0])
+                continue
+            links.append(options[self._choose(records, columns, options, meter, each_choice, len(links))])
+        measured = [self._count(records, columns, link, meter, rate) for link in links[k:]]
+        first = _earlier(measured[0], k)
+        return links, [*first, *measured], rate, {"score": "F", "degree": k}
+
+    def useful_degree(self, count: int, size: float, epsilon: float) -> int:
+        """The largest k that is θ-useful for `count` binary columns (0 if none is).
+
+        >>> PrivBayes(epsilon=1, target="y").useful_degree(16, 20_000, 0.7)
+        5
+        """
+        found = [
+            k
+            for k in range(1, count if self.degree is None else min(count, self.degree + 1))
+            if size * epsilon / ((count - k) * 2.0 ** (k + 2)) >= self.usefulness
+            and (self.degree is not None or comb(count + 1, k + 2) <= MOST_CANDIDATES)
+        ]
+        return max(found, default=0)
+
+    # --- general columns, score R ----------------------------------------------------------------------------------
+
+    def _general(
+        self, records: Callable[[], Records], columns: tuple[Levels, ...], meter: Meter, size: float, budget: int
+    ) -> tuple[Options, list[NDArray[np.int64]], int, dict[str, Any]]:
+        count = len(columns)
+        each_choice = int(budget * self.select) // (count - 1)
+        rate = (budget - each_choice * (count - 1)) // count
+        most = max(4.0, size * (rate / NANO) / (2 * self.usefulness))
+        degree = GENERAL_DEGREE if self.degree is None else self.degree
+        links: Options = [(count - 1, ())]
+        while len(links) < count:
+            options = _useful_options(columns, [x for x, _ in links], most, degree)
+            links.append(options[self._choose(records, columns, options, meter, each_choice, len(links), general=True)])
+        tables = [self._count(records, columns, link, meter, rate) for link in links]
+        return links, tables, rate, {"score": "R", "degree": degree}
+
+    def _choose(
+        self,
+        records: Callable[[], Records],
+        columns: tuple[Levels, ...],
+        options: Options,
+        meter: Meter,
+        nano: int,
+        step: int,
+        *,
+        general: bool = False,
+    ) -> int:
+        score, spread = (dependence, R_SPREAD) if general else (fixed_by_parents, F_SPREAD)
+        return meter.choose(
+            lambda: [score(_joint(records(), columns, x, parents)) for x, parents in options],
+            rate=choice_rate(nano, spread),
+            spread=spread,
+            label=f"{self.mechanism}: column {step}",
+        )
+
+    def _count(
+        self,
+        records: Callable[[], Records],
+        columns: tuple[Levels, ...],
+        link: tuple[int, Parents],
+        meter: Meter,
+        rate: int,
+    ) -> NDArray[np.int64]:
+        exact = partial(_flat_joint, records, columns, *link)
+        noisy = meter.laplace(exact, rate=rate, label=f"{self.mechanism}: marginal")
+        return noisy.reshape(columns[link[0]].leaves, -1)
+
+
+def _earlier(table: NDArray[np.int64], k: int) -> list[NDArray[np.int64]]:
+    """Tables of the first k columns, each given all before it, from the noisy joint table of the first k + 1."""
+    cube = np.maximum(table, 0).reshape((2,) * (k + 1))  # axis 0 is column k, axis 1 + i is column i
+    out = []
+    for i in range(k):
+        summed = cube.sum(axis=(0, *range(i + 2, k + 1)))  # columns 0 to i
+        out.append(np.moveaxis(summed, i, 0).reshape(2, -1))
+    return out
+
+
+def _useful_options(columns: tuple[Levels, ...], inside: list[int], most: float, degree: int) -> Options:
+    """Every column not yet in, with every set of at most `degree` parents at the finest levels that are still useful."""
+    found: Options = []
+    for x in (j for j in range(len(columns)) if j not in inside):
+        for count in range(min(degree, len(inside)), -1, -1):
+            sets = [_fitted(columns, x, s, most) for s in combinations(inside, count)]
+            fitting = [(x, s) for s in sets if s is not None]
+            found.extend(fitting)
+            if fitting:
+                break
+    return found
 
 
 def _fitted(columns: tuple[Levels, ...], x: int, parents: tuple[int, ...], most: float) -> Parents | None:
@@ -152,83 +232,3 @@ def _joint(records: Records, columns: tuple[Levels, ...], x: int, parents: Paren
 
 def _flat_joint(records: Callable[[], Records], columns: tuple[Levels, ...], x: int, parents: Parents) -> Any:
     return _joint(records(), columns, x, parents).reshape(-1)
-
-
-def _scores(records: Callable[[], Records], columns: tuple[Levels, ...], options: list[tuple[int, Parents]]) -> list[float]:
-    return [dependence(_joint(records(), columns, x, parents)) for x, parents in options]
-
-
-@dataclass(frozen=True, eq=False)
-class Network:
-    """A published network: who depends on whom, and the noisy marginals. Sampling is post-processing."""
-
-    links: tuple[tuple[int, Parents], ...]
-    tables: tuple[NDArray[np.int64], ...] = field(repr=False)
-    columns: tuple[Levels, ...] = field(repr=False)
-    rate: int
-    attributes: tuple[Attribute, ...] = field(repr=False)
-    target: str
-    target_domain: Domain = field(repr=False)
-    guarantee: Guarantee = field(repr=False)
-    random: Callable[[], np.random.Generator] = field(repr=False)
-    size: float
-    parameters: dict[str, Any] = field(default_factory=dict, repr=False)
-    mechanism: str = "privbayes"
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def expected_rmse(self) -> float:
-        """Standard deviation of the noise on each marginal count."""
-        return float(np.sqrt(laplace_variance(self.rate)))
-
-    def leaves(self, n: int, random: np.random.Generator) -> NDArray[np.int64]:
-        """Sampled leaves of all columns, the target last."""
-        out = np.zeros((n, len(self.columns)), dtype=np.int64)
-        for (x, parents), table in zip(self.links, self.tables, strict=True):
-            given = np.zeros(n, dtype=np.int64)
-            for j, level in parents:
-                given = given * self.columns[j].sizes[level] + self.columns[j].maps[level][out[:, j]]
-            weights = np.maximum(table, 0).astype(np.float64)
-            empty = weights.sum(axis=0) == 0
-            weights[:, empty] = np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
-            upper = np.cumsum(weights, axis=0) / weights.sum(axis=0)
-            out[:, x] = np.minimum((random.random(n) > upper[:, given]).sum(axis=0), len(table) - 1)
-        return out
-
-    def sample(self, n: int | None = None, *, outside: str = "leave out") -> pd.DataFrame:
-        """A synthetic table with all columns (`outside` is there for the common interface: nothing is outside)."""
-        import pandas as pd
-
-        random = self.random()
-        drawn = self.leaves(round(self.size) if n is None else int(n), random)
-        columns = {a.name: values_of(a, drawn[:, j], random) for j, a in enumerate(self.attributes)}
-        columns[self.target] = values_of_cells(self.target_domain, drawn[:, -1], random)
-        return pd.DataFrame(columns)
-
-    def to_frame(self) -> pd.DataFrame:
-        """The network: one row per column with its parents."""
-        import pandas as pd
-
-        names = [c.name for c in self.columns]
-        rows = [
-            {"column": names[x], "parents": ", ".join(f"{names[j]} ({self.columns[j].sizes[v]} groups)" for j, v in parents)}
-            for x, parents in self.links
-        ]
-        return pd.DataFrame(rows)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": "network",
-            "mechanism": self.mechanism,
-            "target": self.target,
-            "links": self.to_frame().to_dict("records"),
-            "tables": [t.tolist() for t in self.tables],
-            "parameters": self.parameters,
-            "guarantee": self.guarantee.to_dict(),
-        }
-
-    def plot(self, ax: Any = None) -> Any:
-        """The network: see `plots.plot_network`."""
-        from sfumato.grids.plots import plot_network
-
-        return plot_network(self, ax)
