@@ -178,3 +178,9 @@ def test_head_counts_are_whole_numbers():
     for counts in ({"open": "x"}, {"open": 1.5}, {"open": -1}, 3):
         with pytest.raises(InputError, match="counts"):
             sf.Roster.tiers({"open": 1}, column="consent", counts=counts)
+
+
+def test_a_frame_in_a_lasting_ledger_needs_a_name(tmp_path):
+    """Two nameless frames would be one dataset, and the second would be answered with figures of the first."""
+    with pytest.raises(InputError, match="name='patients'"):
+        sf.open(people(), schema=SCHEMA, epsilon=1, rows=N, ledger=tmp_path / "x.ledger")

@@ -286,6 +286,8 @@ def open(
     dataset = describe(source, schema=schema, table=table, budgets=budgets)
     is_file = isinstance(source, Path) or (isinstance(source, str) and "://" not in source)
     if name is None:
+        if ledger is not None and not is_file and not isinstance(table, str):
+            raise InputError("say what this table is called in the ledger: sf.open(..., name='patients')")
         name = Path(source).stem if is_file else (table if isinstance(table, str) else "table")
     if ledger is None and is_file and "*" not in str(source):
         ledger = Path(source).with_name(f"{name}.ledger")
