@@ -17,11 +17,11 @@ from sfumato.bench.grids_figures import (
     budget_splits,
     chosen_quality,
     columns,
-    noise_free,
     pool_sizes,
     run_times,
     table_sizes,
 )
+from sfumato.bench.grids_noise_free import noise_free
 from sfumato.bench.grids_plots import plots
 from sfumato.bench.grids_speed import rows_against_grids, speed
 
@@ -96,7 +96,7 @@ def _data_set(case: Case, claims: Claims, quick: bool, progress: Callable[[str],
         few: dict[str, Any] = {"repeats": 3, "draws": 1, "learners": ("tree",), "progress": progress}
         found["pool sizes"] = pool_sizes(case, (100, 10_000, 100_000), epsilons=(0.1, 1.0), **few)
         found["splits"] = budget_splits(case, epsilons=(0.05, 1.0), **few)
-        found["noise-free choice (not private)"] = noise_free(case, epsilons=(0.05,), **few)
+        found["noise-free structure (not private)"] = noise_free(case, epsilons=(0.05, 0.5), **few)
         found["columns"] = columns(case, (6, 10, len(case.attributes)), **few)
         found["seconds per release"] = run_times(case)
         found["agreement of equations 1 and 5"] = round(_three_classes(case), 3)

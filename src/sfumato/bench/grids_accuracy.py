@@ -15,9 +15,9 @@ from sfumato.bench.grids_learners import LEARNERS, Published, misclassification
 from sfumato.grids.counting import Records
 from sfumato.grids.diffgen import DiffGen
 from sfumato.grids.estimator import PrivPfC, arrays_of
+from sfumato.grids.network import Network
 from sfumato.grids.pool import Pool
 from sfumato.grids.pph import PPH
-from sfumato.grids.network import Network
 from sfumato.grids.privbayes import PrivBayes
 from sfumato.grids.quality import Quality
 from sfumato.grids.scoring import score_pool

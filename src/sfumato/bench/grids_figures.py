@@ -1,7 +1,7 @@
 """The paper's other experiments.
 
-Pool size (Fig. 8), split (9), noise-free choice (10), columns (11), table size (12), run time (13), and how well
-Equations 1 and 5 agree (3).
+Pool size (Fig. 8), split (9), columns (11), table size (12), run time (13), and how well Equations 1 and 5 agree (3).
+Figure 10 is in `grids_noise_free`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.bench.grids_accuracy import RIVALS, evaluate, privpfc, rival, splits
 from sfumato.bench.grids_data import Case
 from sfumato.bench.grids_speed import synthetic
 from sfumato.grids.counting import Records
 from sfumato.grids.estimator import PrivPfC
-from sfumato.grids.pool import Pool, enumerate_grids
+from sfumato.grids.pool import enumerate_grids
 from sfumato.grids.privpfc import choose_and_count
 from sfumato.grids.quality import Quality, exact_score
 from sfumato.grids.scoring import score_pool
@@ -58,29 +57,6 @@ def budget_splits(case: Case, **how: Any) -> dict[str, Any]:
     """Figure 9: 3/37/60 against 3/10/87."""
     shares = {"3/37/60": (0.03, 0.37, 0.60), "3/10/87": (0.03, 0.10, 0.87)}
     return {k: evaluate(case, privpfc(case, grids=1, split=v), name=k, **how) for k, v in shares.items()}
-
-
-class NoiseFreeChoice(PrivPfC):
-    """Figure 10: the best grid is taken without noise. Not private; refused with secure noise."""
-
-    def release(self, records: Any, task: Task, meter: Meter, *, score: Any = score_pool) -> Any:
-        meter.unsound("the grid is chosen without noise")
-
-        def sharpened(r: Records, pool: Pool, quality: Quality) -> NDArray[np.float64]:
-            found = score(r, pool, quality)
-            return np.where(found == found.max(), found, -1e9)
-
-        return super().release(records, task, meter, score=sharpened)
-
-
-def noise_free(case: Case, **how: Any) -> dict[str, Any]:
-    """Figure 10, for PrivPfC: what a free choice would gain."""
-    return evaluate(
-        case,
-        lambda epsilon, rows: NoiseFreeChoice(epsilon=epsilon, target=case.target, rows=rows, grids=1),
-        name="noise-free choice (not private)",
-        **how,
-    )
 
 
 def columns(case: Case, counts: Sequence[int], **how: Any) -> dict[str, Any]:
