@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from sfumato.privacy.units import as_epsilon
+from sfumato.privacy.units import epsilon_text
 
 if TYPE_CHECKING:
     from sfumato.ledger import Balance
@@ -56,9 +56,9 @@ def show_preview(console: Console, priced: list[Priced]) -> None:
         table.add_column("how", overflow="fold")
         for option in item.options:
             people = option.charge.people
-            cost = str(as_epsilon(option.charge.total))
+            cost = epsilon_text(option.charge.total)
             if people is not None and int(people.min()) != option.charge.total:
-                cost = f"{as_epsilon(int(people.min()))} to {cost}"
+                cost = f"{epsilon_text(int(people.min()))} to {cost}"
             error = "" if option.expected_rmse is None else f"{option.expected_rmse:,.4g}"
             mark = "→" if option is item.chosen else ""
             table.add_row(mark, option.mechanism, error, cost, option.note)

@@ -336,7 +336,7 @@ def test_a_certificate_of_many_groups_is_thinned_against_the_spender():
     assert len(rows) == 10
     assert sum(r["people"] for r in rows) == 5000
     assert rows[-1]["used"] == "0.000005"
-    assert rows[0]["granted_up_to"] == rows[0]["used"] == "5E-7"
+    assert rows[0]["granted_up_to"] == rows[0]["used"] == "0.0000005"
     assert "5,000 people" in meter.guarantee().sentence()
 
 

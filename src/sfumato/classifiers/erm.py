@@ -183,12 +183,11 @@ class PrivateLogisticRegression(_PrivateLinear):
 
     Examples
     --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-1, 1, (4000, 2)); y = (X[:, 0] > 0).astype(int)
+    >>> X = np.sin(np.arange(8000) ** 2).reshape(4000, 2); y = (X[:, 0] > 0).astype(int)
     >>> model = PrivateLogisticRegression(epsilon=1, bounds=(-1, 1)).fit(X, y)
     >>> bool(model.score(X, y) > 0.8), str(model.guarantee_.epsilon) <= "1"
     (True, True)
-    >>> model = PrivateLogisticRegression(bounds=(-1, 1)).fit(X, y, budgets=rng.choice([0.1, 1.0], 4000))
+    >>> model = PrivateLogisticRegression(bounds=(-1, 1)).fit(X, y, budgets=np.tile([0.1, 1.0], 2000))
     >>> bool((model.guarantee_.people <= [10**8, 10**9]).all())
     True
     """
@@ -209,8 +208,7 @@ class PrivateSVM(_PrivateLinear):
     """Linear support vector machine with a Huber hinge, by objective perturbation; parameters as for
     `PrivateLogisticRegression`.
 
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-1, 1, (4000, 2)); y = np.where(X[:, 1] > 0, "up", "down")
+    >>> X = np.sin(np.arange(8000) ** 2).reshape(4000, 2); y = np.where(X[:, 1] > 0, "up", "down")
     >>> bool(PrivateSVM(epsilon=1, bounds=(-1, 1)).fit(X, y).score(X, y) > 0.8)
     True
     """

@@ -18,6 +18,7 @@ from sfumato.grids.counting import Records
 from sfumato.grids.estimator import PrivPfC
 from sfumato.grids.task import Task
 from sfumato.privacy import SECURE, Epsilon, Meter, Source
+from sfumato.privacy.source import Generator
 from sfumato.tables.domains import Categorical
 from sfumato.tables.schema import Schema
 
@@ -99,5 +100,5 @@ class HistogramClassifier(PrivateClassifier):
         return state
 
 
-def _fresh_draws() -> np.random.Generator:
+def _fresh_draws() -> Generator:
     return SECURE.generator()

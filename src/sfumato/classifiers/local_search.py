@@ -28,6 +28,7 @@ from sfumato.errors import InputError
 from sfumato.grids.counting import Records
 from sfumato.privacy import Epsilon, Meter, Source
 from sfumato.privacy.losses import choice_rate
+from sfumato.privacy.source import Generator
 from sfumato.tables.schema import Schema
 
 _LATTICE = 1 << 20
@@ -239,7 +240,7 @@ class PrivGene(_Search):
                 pool, spread = self._offspring(np.stack(chosen), spread, draws), spread * 0.7
         return np.asarray(chosen[0])
 
-    def _offspring(self, parents: Floats, spread: float, draws: np.random.Generator) -> Floats:
+    def _offspring(self, parents: Floats, spread: float, draws: Generator) -> Floats:
         """Each child takes every coefficient from one of its parents, then one coefficient in four changes a little."""
         size = parents.shape[1]
         source = draws.integers(len(parents), size=(self.population, size))

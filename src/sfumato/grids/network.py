@@ -14,6 +14,7 @@ from sfumato.grids.levels import Levels
 from sfumato.grids.sampling import values_of, values_of_cells
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.noise import laplace_variance
+from sfumato.privacy.source import Generator
 from sfumato.tables.domains import Domain
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Network:
     target: str
     target_domain: Domain = field(repr=False)
     guarantee: Guarantee = field(repr=False)
-    random: Callable[[], np.random.Generator] = field(repr=False)
+    random: Callable[[], Generator] = field(repr=False)
     size: float
     parameters: dict[str, Any] = field(default_factory=dict, repr=False)
     mechanism: str = "privbayes"
@@ -45,7 +46,7 @@ class Network:
         """Standard deviation of the noise on each marginal count."""
         return float(np.sqrt(laplace_variance(self.rate)))
 
-    def leaves(self, n: int, random: np.random.Generator) -> NDArray[np.int64]:
+    def leaves(self, n: int, random: Generator) -> NDArray[np.int64]:
         """Sampled leaves of all columns, the target last."""
         out = np.zeros((n, len(self.columns)), dtype=np.int64)
         for (x, parents), table in zip(self.links, self.tables, strict=True):

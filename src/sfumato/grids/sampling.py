@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.grids.cuts import Cut, ScoreCut
 from sfumato.grids.from_schema import Attribute
+from sfumato.privacy.source import Generator
 from sfumato.tables.domains import Domain, Numeric
 
 Leaves = dict[int, NDArray[np.int64]]
@@ -20,7 +21,7 @@ def draw_leaves(
     cells: NDArray[np.int64],
     classes: NDArray[np.int64],
     attributes: Sequence[Attribute],
-    random: np.random.Generator,
+    random: Generator,
 ) -> Leaves:
     """For rows in given cells: a leaf of every attribute that the grid (or the grid below its score) divides."""
     shape = tuple(c.size for c in cuts)
@@ -43,7 +44,7 @@ def _inside_score(
     classes: NDArray[np.int64],
     low: Leaves,
     high: Leaves,
-    random: np.random.Generator,
+    random: Generator,
 ) -> None:
     """Draw the cell of the first grid, by its noisy counts, among those that agree with the second; narrow the runs."""
     inner_shape = tuple(c.size for c in cut.inner)
@@ -90,9 +91,7 @@ def possible_cells(cuts: Sequence[Cut | ScoreCut]) -> NDArray[np.bool_] | None:
     return np.asarray(fits.any(axis=1))
 
 
-def _leaf(
-    attribute: Attribute, low: NDArray[np.int64], high: NDArray[np.int64], random: np.random.Generator
-) -> NDArray[np.int64]:
+def _leaf(attribute: Attribute, low: NDArray[np.int64], high: NDArray[np.int64], random: Generator) -> NDArray[np.int64]:
     """A leaf inside [low, high): by width for numbers, all alike for categories."""
     uniform = random.random(low.size)
     edges = attribute.levels.edges
@@ -102,13 +101,13 @@ def _leaf(
     return np.clip(np.searchsorted(edges, value, side="right") - 1, low, high - 1)
 
 
-def values_of(attribute: Attribute, leaves: NDArray[np.int64], random: np.random.Generator) -> Any:
+def values_of(attribute: Attribute, leaves: NDArray[np.int64], random: Generator) -> Any:
     """Values inside leaves, as a column with the original type."""
     cell_of_leaf = np.argsort(attribute.leaf_of_cell)
     return values_of_cells(attribute.domain, cell_of_leaf[leaves], random)
 
 
-def values_of_cells(domain: Domain, cells: NDArray[np.int64], random: np.random.Generator) -> Any:
+def values_of_cells(domain: Domain, cells: NDArray[np.int64], random: Generator) -> Any:
     """A value in every schema cell; the other cell becomes a missing value."""
     outside = (cells == domain.size - 1) & bool(domain.other)
     inside = np.where(outside, 0, cells)

@@ -18,6 +18,7 @@ from sfumato.grids.from_schema import Attribute
 from sfumato.grids.sampling import draw_leaves, possible_cells, values_of, values_of_cells
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.noise import laplace_variance
+from sfumato.privacy.source import Generator
 from sfumato.privacy.units import NANO
 from sfumato.tables.domains import Domain
 
@@ -52,7 +53,7 @@ class Synopsis:
     target_domain: Domain = field(repr=False)
     guarantee: Guarantee = field(repr=False)
     mechanism: str
-    random: Callable[[], np.random.Generator] = field(repr=False)
+    random: Callable[[], Generator] = field(repr=False)
     unit: float = 1.0
     cleaning: Cleaning = "clip"
     size: float | None = None

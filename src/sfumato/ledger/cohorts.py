@@ -25,8 +25,9 @@ from sqlalchemy import Connection, insert, select, update
 
 from sfumato.errors import InputError, LedgerError
 from sfumato.ledger import layout
-from sfumato.ledger.records import People, decimal
+from sfumato.ledger.records import People
 from sfumato.privacy.budgets import PersonBudgets
+from sfumato.privacy.units import epsilon_text
 
 _STORED = np.dtype("<i8")
 
@@ -108,7 +109,7 @@ def over(people: People, asked: NDArray[np.int64]) -> tuple[int, int, str] | Non
     if not short.size:
         return None
     worst = int(short[np.argmin(left[short] / asked[short])])
-    budget, heads = decimal(int(people.levels[worst])), int(people.counts[worst])
+    budget, heads = epsilon_text(int(people.levels[worst])), int(people.counts[worst])
     whose = f"in tier '{people.names[worst]}'" if people.names else "with that budget"
     return int(asked[worst]), int(left[worst]), f"of {budget} left for each of {heads:,} people {whose}"
 

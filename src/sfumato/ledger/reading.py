@@ -11,8 +11,9 @@ from sqlalchemy import Connection, func, select
 from sfumato.errors import LedgerError
 from sfumato.ledger import cohorts, layout
 from sfumato.ledger.connection import Store
-from sfumato.ledger.records import Balance, Limit, Release, decimal
+from sfumato.ledger.records import Balance, Limit, Release
 from sfumato.ledger.spending import read_limits, unknown
+from sfumato.privacy.units import epsilon_text
 
 
 def datasets(store: Store) -> list[str]:
@@ -108,7 +109,7 @@ def _releases(connection: Connection, dataset_id: int) -> tuple[Release, ...]:
         .where(table.c.dataset_id == dataset_id)
     )
     people = {
-        release: f"the budget, at most {decimal(step)}" if plain else f"by group, at most {decimal(step)}"
+        release: f"the budget, at most {epsilon_text(step)}" if plain else f"by group, at most {epsilon_text(step)}"
         for release, step, plain in connection.execute(steps)
     }
     rows = connection.execute(select(table).where(table.c.dataset_id == dataset_id).order_by(table.c.id))

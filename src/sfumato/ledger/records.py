@@ -14,18 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.privacy.units import as_epsilon
+from sfumato.privacy.units import epsilon_text
 
 SHOWN_LEVELS = 12  # a balance with more budget levels than this is summarised in as many ranges
-
-
-def decimal(nano: int) -> str:
-    """Nano-ε as plain decimal text.
-
-    >>> decimal(400_000_000), decimal(1)
-    ('0.4', '0.000000001')
-    """
-    return format(as_epsilon(nano), "f")
 
 
 def canonical(request: str | Mapping[str, Any]) -> str:
@@ -75,9 +66,9 @@ class Limit:
     def to_dict(self) -> dict[str, Any]:
         """Exact decimals as text."""
         return {
-            "cap": None if self.cap is None else decimal(self.cap),
-            "spent": decimal(self.spent),
-            "left": None if self.left is None else decimal(self.left),
+            "cap": None if self.cap is None else epsilon_text(self.cap),
+            "spent": epsilon_text(self.spent),
+            "left": None if self.left is None else epsilon_text(self.left),
         }
 
 
@@ -120,7 +111,7 @@ class People:
 
 
 def _range(values: NDArray[np.int64]) -> list[str]:
-    return [decimal(int(values.min())), decimal(int(values.max()))]
+    return [epsilon_text(int(values.min())), epsilon_text(int(values.max()))]
 
 
 @dataclass(frozen=True)
@@ -150,8 +141,8 @@ class Release:
             "fingerprint": self.fingerprint,
             "recipient": self.recipient,
             "by": self.by,
-            "total": decimal(self.total),
-            "charges": [{"kind": k, "name": n, "epsilon": decimal(c)} for k, n, c in self.charges],
+            "total": epsilon_text(self.total),
+            "charges": [{"kind": k, "name": n, "epsilon": epsilon_text(c)} for k, n, c in self.charges],
             "people": self.people,
             "artefact": self.artefact,
             "reason": self.reason,

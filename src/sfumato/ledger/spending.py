@@ -21,8 +21,9 @@ from sqlalchemy import Connection, insert, or_, select, update
 from sfumato.errors import BudgetError, InputError, LedgerError
 from sfumato.ledger import cohorts, layout
 from sfumato.ledger.connection import Store
-from sfumato.ledger.records import Limit, Reservation, canonical, decimal
+from sfumato.ledger.records import Limit, Reservation, canonical
 from sfumato.privacy.charge import Charge
+from sfumato.privacy.units import epsilon_text
 
 MAX_BIGINT = 2**63 - 1
 
@@ -152,7 +153,7 @@ def _over(dataset: str, asks: Sequence[tuple[Limit, int]]) -> Iterator[tuple[int
                 "total": f"'{dataset}'",
                 "together": f"all recipients of '{dataset}' together",
             }.get(limit.kind, f"{limit.kind} '{limit.name}' of '{dataset}'")
-            yield nano, cap - limit.spent, f"of {decimal(cap)} left for {whose}"
+            yield nano, cap - limit.spent, f"of {epsilon_text(cap)} left for {whose}"
 
 
 def _refusal(refused: Sequence[tuple[int, int, str]]) -> BudgetError:
@@ -160,7 +161,7 @@ def _refusal(refused: Sequence[tuple[int, int, str]]) -> BudgetError:
     asked, left, whose = min(refused, key=lambda r: Fraction(r[1], r[0]))
     more = f" ({len(refused) - 1} more caps would be passed)" if len(refused) > 1 else ""
     return BudgetError(
-        f"asked ε {decimal(asked)}, {decimal(left)} {whose}{more}; "
+        f"asked ε {epsilon_text(asked)}, {epsilon_text(left)} {whose}{more}; "
         "lower the plan's epsilon or open a new ledger period. Nothing was spent"
     )
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy.budgets import PersonBudgets
-from sfumato.privacy.units import NANO, as_epsilon
+from sfumato.privacy.units import NANO, as_epsilon, epsilon_text
 
 NEIGHBOURS = {
     "absence": "the same data with one person's record absent (or blank)",
@@ -34,7 +34,7 @@ class Step:
     loss: int
 
     def to_dict(self) -> dict[str, Any]:
-        return {"label": self.label, "mechanism": self.mechanism, "epsilon": str(as_epsilon(self.loss))}
+        return {"label": self.label, "mechanism": self.mechanism, "epsilon": epsilon_text(self.loss)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,8 @@ class Guarantee:
         opening = "can hardly tell" if self.nano <= 5 * NANO else "may well be able to tell"
         text = (
             f"Whoever sees this release {opening} {secret}: the odds of any conclusion about {them} change by a "
-            f"factor of at most e^{self.epsilon} = {_factor(self.epsilon)} (ε = {self.epsilon}), compared with "
+            f"factor of at most e^{epsilon_text(self.nano)} = {_factor(self.epsilon)} "
+            f"(ε = {epsilon_text(self.nano)}), compared with "
             f"{NEIGHBOURS[self.neighbours]}."
         )
         if self.rows_per_person > 1:
@@ -98,7 +99,7 @@ class Guarantee:
         if self.people is not None and self.budgets is not None:
             text += " " + self._people_sentence()
         if self.attributes:
-            parts = ", ".join(f"{name} {as_epsilon(v)}" for name, v in self.attributes.items())
+            parts = ", ".join(f"{name} {epsilon_text(v)}" for name, v in self.attributes.items())
             text += f" Taken one at a time, the attributes lose at most: {parts}; all of them together {self.epsilon}."
         if self.assumptions:
             text += " This rests on: " + "; ".join(self.assumptions) + "."
@@ -109,24 +110,24 @@ class Guarantee:
         assert self.budgets is not None
         if self.budgets.groups <= 8:
             parts = ", ".join(
-                f"{self.budgets.name(g)}: {as_epsilon(int(self.people[g]))} of {as_epsilon(int(self.budgets.levels[g]))}"
+                f"{self.budgets.name(g)}: {epsilon_text(int(self.people[g]))} of {epsilon_text(int(self.budgets.levels[g]))}"
                 for g in range(self.budgets.groups)
             )
             return f"Nobody loses more than they granted (used of granted ε): {parts}."
         return (
             f"Nobody of {self.budgets.people:,} people loses more than they granted; losses lie between "
-            f"{as_epsilon(int(self.people.min()))} and {as_epsilon(int(self.people.max()))}."
+            f"{epsilon_text(int(self.people.min()))} and {epsilon_text(int(self.people.max()))}."
         )
 
     def to_dict(self, *, most_groups: int = 1000) -> dict[str, Any]:
         """For the certificate. More than `most_groups` person groups are thinned to a step function of that many rows."""
         out: dict[str, Any] = {
-            "epsilon": str(self.epsilon),
+            "epsilon": epsilon_text(self.nano),
             "neighbours": self.neighbours,
             "neighbours_in_words": NEIGHBOURS[self.neighbours],
             "rows_per_person": self.rows_per_person,
             "assumptions": list(self.assumptions),
-            "attributes": {k: str(as_epsilon(v)) for k, v in self.attributes.items()},
+            "attributes": {k: epsilon_text(v) for k, v in self.attributes.items()},
             "steps": [s.to_dict() for s in self.steps],
             "private": self.private,
             "not_private": list(self.not_private),
@@ -151,13 +152,13 @@ def _people_rows(budgets: PersonBudgets, losses: NDArray[np.int64], most: int) -
     rows = []
     for start, stop in pairwise(edges):
         row: dict[str, Any] = {
-            "granted": str(as_epsilon(int(budgets.levels[start]))),
-            "used": str(as_epsilon(int(losses[start:stop].max()))),
+            "granted": epsilon_text(int(budgets.levels[start])),
+            "used": epsilon_text(int(losses[start:stop].max())),
             "people": int(budgets.counts[start:stop].sum()),
         }
         if budgets.names:
             row["group"] = budgets.names[start]
         if stop - start > 1:
-            row["granted_up_to"] = str(as_epsilon(int(budgets.levels[stop - 1])))
+            row["granted_up_to"] = epsilon_text(int(budgets.levels[stop - 1]))
         rows.append(row)
     return rows

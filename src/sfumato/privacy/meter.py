@@ -35,7 +35,7 @@ from sfumato.privacy.partition import least_cost, partition_price
 from sfumato.privacy.pricing import Touches, per_attribute, per_unit
 from sfumato.privacy.scopes import Kind, Scope
 from sfumato.privacy.source import SECURE, Source
-from sfumato.privacy.units import as_epsilon
+from sfumato.privacy.units import epsilon_text
 
 Values = NDArray[np.int64] | Sequence[int] | Callable[[], Any]
 Neighbours = Literal["absence", "replacement", "item"]
@@ -384,7 +384,7 @@ class Meter:
         else:
             who = "this release"
         return (
-            f"asked ε {as_epsilon(asked)}, {as_epsilon(left)} of {as_epsilon(limit)} left for {who}; "
+            f"asked ε {epsilon_text(asked)}, {epsilon_text(left)} of {epsilon_text(limit)} left for {who}; "
             "lower the step's share or raise the release's epsilon"
         )
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+Generator: TypeAlias = np.random.Generator  # what post-processing draws from
 _REKEY_AFTER = 1 << 32  # bytes; far below the 2**68 at which counter blocks would repeat
 _ZEROS = memoryview(bytes(1 << 20))
 _SMALL = 1 << 10  # bytes that come straight from the operating system: a device that draws a few need not load a cipher
@@ -39,7 +40,7 @@ class Source(Protocol):
     def words(self, n: int) -> NDArray[np.uint64]:
         """The next `n` words, in an array of their own."""
 
-    def generator(self) -> np.random.Generator:
+    def generator(self) -> Generator:
         """A NumPy generator for *post-processing* (sampling a table from a finished synopsis), never for noise."""
 
 
@@ -82,7 +83,7 @@ class Secure:
             stream.update_into(_ZEROS[:piece], view[start : start + piece + 15])
         return np.frombuffer(buffer, dtype=np.uint64, count=n)
 
-    def generator(self) -> np.random.Generator:
+    def generator(self) -> Generator:
         return np.random.Generator(np.random.Philox(key=int.from_bytes(os.urandom(16), "little")))
 
     def __repr__(self) -> str:
@@ -107,7 +108,7 @@ class Seeded:
     def words(self, n: int) -> NDArray[np.uint64]:
         return np.asarray(self._bits.random_raw(n), dtype=np.uint64)
 
-    def generator(self) -> np.random.Generator:
+    def generator(self) -> Generator:
         return np.random.Generator(np.random.Philox(int(self.words(1)[0])))
 
     def __repr__(self) -> str:

@@ -103,3 +103,12 @@ def as_epsilon(nano: int) -> Decimal:
     """
     whole, rest = divmod(abs(int(nano)), NANO)
     return Decimal("-" * (nano < 0) + f"{whole}.{rest:09d}".rstrip("0").rstrip("."))
+
+
+def epsilon_text(nano: int) -> str:
+    """Nano-ε as plain decimal text, never in powers of ten.
+
+    >>> epsilon_text(400_000_000), epsilon_text(1)
+    ('0.4', '0.000000001')
+    """
+    return format(as_epsilon(nano), "f")

@@ -7,7 +7,7 @@ from typing import Any
 
 from sfumato import __version__
 from sfumato.privacy.charge import Charge
-from sfumato.privacy.units import as_epsilon
+from sfumato.privacy.units import epsilon_text
 from sfumato.releases.kinds.base import Result
 from sfumato.releases.run import Priced
 
@@ -48,9 +48,9 @@ def certificate(
 
 def charge_record(charge: Charge) -> dict[str, Any]:
     """A charge in decimals, people as the range of what they are charged."""
-    out: dict[str, Any] = {"epsilon": str(as_epsilon(charge.total))}
+    out: dict[str, Any] = {"epsilon": epsilon_text(charge.total)}
     if charge.people is not None:
-        out["people"] = [str(as_epsilon(int(charge.people.min()))), str(as_epsilon(int(charge.people.max())))]
+        out["people"] = [epsilon_text(int(charge.people.min())), epsilon_text(int(charge.people.max()))]
     if charge.attributes:
-        out["attributes"] = {k: str(as_epsilon(v)) for k, v in charge.attributes.items()}
+        out["attributes"] = {k: epsilon_text(v) for k, v in charge.attributes.items()}
     return out
