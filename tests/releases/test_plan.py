@@ -7,7 +7,7 @@ from sfumato.errors import InputError
 from sfumato.releases.execute import load, preview
 
 
-def refuse(tmp_path, old, new, match):
+def expect_refusal(tmp_path, old, new, match):
     path = clinic.make(tmp_path, clinic.UNIFORM.replace(old, new, 1))
     with pytest.raises(InputError, match=match):
         preview(load(path))
@@ -38,7 +38,7 @@ def refuse(tmp_path, old, new, match):
     ],
 )
 def test_mistakes_are_named(tmp_path, old, new, match):
-    refuse(tmp_path, old, new, match)
+    expect_refusal(tmp_path, old, new, match)
 
 
 def test_broken_toml_and_missing_files_are_named(tmp_path):
@@ -54,7 +54,7 @@ def test_broken_toml_and_missing_files_are_named(tmp_path):
 
 
 def test_together_needs_recipients(tmp_path):
-    refuse(tmp_path, "epsilon = 1.0", "epsilon = 1.0\ntogether = 2.0", "name them under")
+    expect_refusal(tmp_path, "epsilon = 1.0", "epsilon = 1.0\ntogether = 2.0", "name them under")
 
 
 def test_paths_are_relative_to_the_plan(tmp_path, monkeypatch):
