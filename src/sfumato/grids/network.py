@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from sfumato.tables.domains import Domain
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sfumato.grids.reporting import Section
 
 Parents = tuple[tuple[int, int], ...]  # (column, level); the last column is the target
 
@@ -91,6 +94,23 @@ class Network:
             "parameters": self.parameters,
             "guarantee": self.guarantee.to_dict(),
         }
+
+    @cached_property
+    def synthetic(self) -> pd.DataFrame:
+        """One drawn table, kept: the one a release stores. At most a million rows."""
+        from sfumato.grids.reporting import MOST_SYNTHETIC
+
+        return self.sample(min(max(round(self.size), 0), MOST_SYNTHETIC))
+
+    def extra_tables(self) -> dict[str, pd.DataFrame]:
+        """Tables that a release stores beside the network."""
+        return {"synthetic": self.synthetic}
+
+    def report_sections(self) -> Iterator[Section]:
+        """What the report of a release adds: see `reporting.network_sections`."""
+        from sfumato.grids.reporting import network_sections
+
+        return network_sections(self)
 
     def plot(self, ax: Any = None) -> Any:
         """The network: see `plots.plot_network`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,8 @@ from sfumato.tables.domains import Domain
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from sfumato.grids.reporting import Section
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +189,23 @@ class Synopsis:
         for cut in self.cuts:
             used.update(c.attribute for c in cut.inner) if isinstance(cut, ScoreCut) else used.add(cut.attribute)
         return [a.name for j, a in enumerate(self.attributes) if j not in used]
+
+    @cached_property
+    def synthetic(self) -> pd.DataFrame:
+        """One drawn table, kept: the one a release stores and its report speaks of. At most a million rows."""
+        from sfumato.grids.reporting import MOST_SYNTHETIC
+
+        return self.sample(min(round(float(self.counts.sum())), MOST_SYNTHETIC))
+
+    def extra_tables(self) -> dict[str, pd.DataFrame]:
+        """Tables that a release stores beside the counts."""
+        return {"synthetic": self.synthetic}
+
+    def report_sections(self) -> Iterator[Section]:
+        """What the report of a release adds: see `reporting.synopsis_sections`."""
+        from sfumato.grids.reporting import synopsis_sections
+
+        return synopsis_sections(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Class balance per cell, with the noise: see `plots.plot_synopsis`."""

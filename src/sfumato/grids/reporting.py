@@ -1,0 +1,197 @@
+"""What a published grid says about itself in a report: words and small tables. Post-processing of what was paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.grids.coding import cells_of
+from sfumato.grids.cuts import Cut, ScoreCut
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sfumato.grids.network import Network
+    from sfumato.grids.synopsis import Synopsis
+
+Section = tuple[str, "str | pd.DataFrame"]
+MOST_ROWS = 40  # of each table in a report
+MOST_SYNTHETIC = 1_000_000
+_MOST_LABELS = 8
+
+
+def synopsis_sections(synopsis: Synopsis) -> Iterator[Section]:
+    """The grid in words, class balance, signal, what is missing, and marginals beside those of the synthetic table."""
+    yield "The grid in words", grid_in_words(synopsis)
+    cells = synopsis.counts.shape[1]
+    largest = f" (the largest {MOST_ROWS} of {cells} cells)" if cells > MOST_ROWS else ""
+    yield f"Class balance per cell{largest}", class_balance(synopsis).head(MOST_ROWS)
+    if synopsis.cuts:
+        yield "Which columns carry signal", signal_table(synopsis)
+    yield "Columns not in the grid", outside_in_words(synopsis)
+    one, two = marginals(synopsis, 1), marginals(synopsis, 2)
+    yield f"One column at a time: measured and synthetic{_largest_gaps(one)}", one.head(MOST_ROWS)
+    if len(two):
+        yield f"Two columns at a time: measured and synthetic{_largest_gaps(two)}", two.head(MOST_ROWS)
+    yield "The synthetic table", table_in_words(len(synopsis.synthetic), list(synopsis.synthetic.columns))
+
+
+def _largest_gaps(table: pd.DataFrame) -> str:
+    return f" (the {MOST_ROWS} of {len(table)} groups furthest apart)" if len(table) > MOST_ROWS else ""
+
+
+def grid_in_words(synopsis: Synopsis) -> str:
+    """Which columns are divided, into what, and how noisy the counts are."""
+    parts = []
+    for cut in synopsis.cuts:
+        parts.append(f"{cut.name} in {cut.size} groups ({_listed(cut.labels)})")
+        if isinstance(cut, ScoreCut):
+            inner = ", ".join(f"{c.name} in {c.size} groups ({_listed(c.labels)})" for c in cut.inner) or "the whole table"
+            parts[-1] += f", where the score is the class share that a first published grid gives to {inner}"
+    divided = "; ".join(parts) or "nothing: there is one cell for the whole table"
+    return (
+        f"The table is divided by {divided}. In each of the {synopsis.counts.shape[1]:,} cells the records of every value "
+        f"of {synopsis.target} were counted, each count with noise of standard deviation {synopsis.expected_rmse:.3g} "
+        "records."
+    )
+
+
+def _listed(labels: Sequence[str]) -> str:
+    more = f" and {len(labels) - _MOST_LABELS} more" if len(labels) > _MOST_LABELS else ""
+    return ", ".join(labels[:_MOST_LABELS]) + more
+
+
+def class_balance(synopsis: Synopsis) -> pd.DataFrame:
+    """Per cell, largest first: estimated records, the share of each class, and what the noise does to both (one σ).
+
+    The noise on a share p of a total t is ``σ √((1 - p)² + (k - 1) p²) / t`` for k classes, to first order; where the total
+    does not stand out of its own noise the share says nothing, and the table says so.
+    """
+    import pandas as pd
+
+    counts, sigma, k = synopsis.counts, synopsis.expected_rmse, len(synopsis.counts)
+    total = counts.sum(axis=0)
+    order = np.argsort(-total, kind="stable")
+    frame = synopsis.to_frame().iloc[order, : len(synopsis.cuts)].reset_index(drop=True)
+    total = total[order]
+    share = counts[:, order] / np.maximum(total, 1e-9)
+    blur = sigma * np.sqrt(((1 - share) ** 2 + (k - 1) * share**2).max(axis=0)) / np.maximum(total, 1e-9)
+    frame["records"] = np.rint(total).astype(np.int64)
+    frame["noise on records"] = sigma * np.sqrt(k)
+    for label, row in zip(synopsis.class_labels, share, strict=True):
+        frame[f"{synopsis.target} = {label}"] = [f"{p:.1%}" if t > 0 else "" for p, t in zip(row, total, strict=True)]
+    clear = total > 2 * sigma * np.sqrt(k)
+    words = [f"± {100 * b:.1f} points" if ok else "mostly noise" for b, ok in zip(blur, clear, strict=True)]
+    frame["noise on shares"] = pd.Series(words, dtype=object)
+    return frame
+
+
+def signal_table(synopsis: Synopsis) -> pd.DataFrame:
+    """How many more records would be misjudged without each column of the grid, and whether that can be noise.
+
+    Noise spreads the figure by about ``σ √counts``, and raises it in cells whose two largest classes are closer than the
+    noise (the larger of two noisy counts is too large by about σ). A figure below twice the first plus the second may be
+    noise alone.
+    """
+    import pandas as pd
+
+    found = sorted(synopsis.signal().items(), key=lambda pair: -pair[1])
+    total, sigma = float(synopsis.counts.sum()), synopsis.expected_rmse
+    top = np.sort(synopsis.counts, axis=0)[-2:]
+    close = int((top[1] - top[0] < 3 * sigma).sum())
+    noise = 2 * sigma * np.sqrt(synopsis.counts.size) + sigma * close
+    return pd.DataFrame(
+        {
+            "column": [name for name, _ in found],
+            "more misjudged without it": [f"{share:.2%}" for _, share in found],
+            "in records": [round(share * total) for _, share in found],
+            "beyond the noise": ["yes" if share * total > noise else "not clearly" for _, share in found],
+        }
+    )
+
+
+def outside_in_words(synopsis: Synopsis) -> str:
+    """What the release says nothing about."""
+    left = synopsis.not_in_grid()
+    if not left:
+        return "Every column is in the grid."
+    return (
+        f"{', '.join(left)}: the release says nothing about them, neither that they matter for {synopsis.target} nor that "
+        "they do not. They are not in the synthetic table."
+    )
+
+
+def table_in_words(rows: int, columns: Sequence[str]) -> str:
+    """What synthetic.parquet is."""
+    return (
+        f"synthetic.parquet holds {rows:,} drawn rows with {', '.join(columns)}. They are made from the noisy counts and "
+        "the public schema alone: no row is a person's, and drawing them cost nothing further."
+    )
+
+
+# --- marginals -----------------------------------------------------------------------------------------------------
+
+
+def marginals(synopsis: Synopsis, width: int) -> pd.DataFrame:
+    """Marginals over `width` of the grid's columns and the target: noisy counts as released, beside the synthetic table.
+
+    Only sums of counts that were paid for: no other column, no finer group, no look at the table.
+    """
+    import pandas as pd
+
+    names = [synopsis.target, *(c.name for c in synopsis.cuts)]
+    labels = [synopsis.class_labels, *(c.labels for c in synopsis.cuts)]
+    measured = (synopsis.noisy / synopsis.unit).reshape(len(synopsis.noisy), *synopsis.shape)
+    drawn = synthetic_codes(synopsis)
+    scale = float(synopsis.counts.sum()) / max(len(synopsis.synthetic), 1)  # 1 unless the drawn table was kept short
+    rows: list[dict[str, Any]] = []
+    for axes in combinations(range(len(names)), width):
+        others = tuple(i for i in range(len(names)) if i not in axes)
+        exact = measured.sum(axis=others)
+        noise = synopsis.expected_rmse * np.sqrt(measured.size / exact.size)
+        found = np.zeros(exact.shape)
+        np.add.at(found, tuple(drawn[i] for i in axes), scale)
+        for place in np.ndindex(exact.shape):
+            group = " and ".join(f"{names[i]} = {labels[i][p]}" for i, p in zip(axes, place, strict=True))
+            rows.append(
+                {"group": group, "measured": float(exact[place]), "noise": float(noise), "synthetic": float(found[place])}
+            )
+    frame = pd.DataFrame(rows, columns=["group", "measured", "noise", "synthetic"])
+    if len(frame) > MOST_ROWS:
+        gap = (frame["measured"] - frame["synthetic"]).abs() / frame["noise"]
+        frame = frame.iloc[np.argsort(-gap.to_numpy(), kind="stable")].reset_index(drop=True)
+    return frame.round(1)
+
+
+def synthetic_codes(synopsis: Synopsis) -> list[NDArray[np.int64]]:
+    """The class and the run of every cut, for the rows of the synthetic table."""
+    table = synopsis.synthetic
+    leaves = np.zeros((len(table), len(synopsis.attributes)), dtype=np.int64)
+    for j in sorted({c.attribute for cut in synopsis.cuts for c in _columns(cut)}):
+        attribute = synopsis.attributes[j]
+        leaves[:, j] = attribute.leaf_of_cell[cells_of(attribute.domain, table[attribute.name])]
+    classes = cells_of(synopsis.target_domain, table[synopsis.target])
+    return [classes, *(cut.codes(leaves) for cut in synopsis.cuts)]
+
+
+def _columns(cut: Cut | ScoreCut) -> tuple[Cut, ...]:
+    return cut.inner if isinstance(cut, ScoreCut) else (cut,)
+
+
+# --- networks ------------------------------------------------------------------------------------------------------
+
+
+def network_sections(network: Network) -> Iterator[Section]:
+    """The network in words, and what the synthetic table is."""
+    rows = network.to_frame().to_dict("records")
+    links = [f"{row['column']} from {row['parents'] or 'nothing'}" for row in rows]
+    yield (
+        "The network in words",
+        f"Each column is drawn from its parents, in this order: {'; '.join(links)}. Every count behind it carries noise of "
+        f"standard deviation {network.expected_rmse:.3g} records; what two columns without a link have in common is lost.",
+    )
+    yield "The synthetic table", table_in_words(len(network.synthetic), list(network.synthetic.columns))
