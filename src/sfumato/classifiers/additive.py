@@ -203,6 +203,9 @@ class PrivateAdditive(PrivateClassifier):
 
     def _train(self, records: Records, meter: Meter) -> None:
         nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows)
+        self._boost(records, meter, nano=nano, rows=rows, mixed=mixed)
+
+    def _boost(self, records: Records, meter: Meter, *, nano: int, rows: int, mixed: bool) -> None:
         self.settings_ = automatic(
             nano / NANO,
             rows,

@@ -5,8 +5,8 @@ The rules were chosen on the two data sets of the bench and are written as what 
 - the *signal* Nε, the number of records times the budget: how many units of noise fit into the table. Below `ONE_TERM` more
   than one term costs more than it finds;
 - whether the classes are *mixed*. Where the most frequent class has nearly all the records, the wrong ones are few, and a
-  second term adds its noise to all rows for the sake of those few: one larger grid does better, of up to four columns, or
-  of three at finer levels once the signal is `STRONG`.
+  second term adds its noise to all rows for the sake of those few: one larger grid does better, with more columns or finer
+  levels as the signal grows (`FAIR`, `STRONG`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from sfumato.errors import InputError
 
 ONE_TERM = 5_000
+FAIR = 12_000
 STRONG = 25_000
 MIXED = 0.17  # share of the records outside the most frequent class
 
@@ -102,14 +103,18 @@ def automatic(
     1
     """
     signal = epsilon * rows
+    # A choice among tens of thousands is off by about ten units of its noise: at small signals that is what costs most.
+    select = float(np.clip(0.4 - 0.085 * np.log2(signal / 7200), 0.15, 0.45)) if signal > 0 else 0.45
     if signal < ONE_TERM:
         found = AdditiveSettings(1, first=3, select=0.37, cells=0.3, cap=cap)
-    elif not mixed and signal < STRONG:
-        found = AdditiveSettings(1, first=4, cells=0.3, crowd=15.0, candidates=40_000, cap=cap)
-    elif not mixed:
-        found = AdditiveSettings(1, first=3, cells=0.15, crowd=6.0, cap=cap)
+    elif mixed:
+        found = AdditiveSettings(int(np.clip(round(1.35 * np.log2(signal / 1000)), 2, 16)), select=select, cap=cap)
+    elif signal < FAIR:
+        found = AdditiveSettings(1, first=3, select=0.45, cells=0.3, crowd=15.0, cap=cap)
+    elif signal < STRONG:
+        found = AdditiveSettings(1, first=4, cells=0.3, crowd=13.0, candidates=40_000, cap=cap)
     else:
-        found = AdditiveSettings(int(np.clip(round(1.35 * np.log2(signal / 1000)), 2, 16)), cap=cap)
+        found = AdditiveSettings(1, first=3, cells=0.15, crowd=6.0, prior=0.5, cap=cap)
     if not isinstance(rounds, str):
         found = replace(found, rounds=int(rounds))
     if not isinstance(columns, str):

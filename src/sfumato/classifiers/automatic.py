@@ -7,9 +7,9 @@ What decides is the *signal* Nε, the number of records times the budget: how ma
 is
   PrivPfC's grid with smoothed cells, several are a boosted model. It was the best of the family at every ε of the bench.
 
-**Guarantee.** The number of records is public, or one hundredth of ε goes into estimating it (shown in the guarantee); the
-choice is a function of that number, ε and the schema. The rest of the budget is the chosen estimator's, with its own proof;
-both go through one Meter, in sequence.
+**Guarantee.** A fiftieth of ε goes into noisy class counts (shown in the guarantee); the choice is a function of those, of ε
+and of the schema. The rest of the budget is the chosen estimator's, with its own proof; both go through one Meter, in
+sequence.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.additive import PrivateAdditive
-from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
+from sfumato.classifiers.additive import PrivateAdditive, class_step
+from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.baselines import Majority
 from sfumato.grids.counting import Records
 from sfumato.privacy import NANO, Epsilon, Meter, Source, as_epsilon
@@ -46,7 +46,7 @@ class AutoClassifier(PrivateClassifier):
     epsilon, schema, target, classes, source
         See `PrivateClassifier`.
     rows : int, optional
-        A public number of records; without it one hundredth of ε goes into estimating it.
+        A public number of records; without it the noisy class counts tell it.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class AutoClassifier(PrivateClassifier):
         self.rows = rows
 
     def _train(self, records: Records, meter: Meter) -> None:
-        nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows)
+        nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows)
         self.family_ = family_for(nano / NANO, rows)
         public: dict[str, Any] = {
             "epsilon": as_epsilon(nano * meter.rows_per_person),
@@ -82,12 +82,14 @@ class AutoClassifier(PrivateClassifier):
             "target": self.target,
             "classes": self.classes,
         }
-        model: PrivateClassifier = Majority(**public)
-        if self.family_ == "PrivateAdditive":
-            model = PrivateAdditive(rows=rows, **public)
-        model._coding, model.classes_ = self._coding, self.classes_
-        model._train(records, meter)
-        self.model_ = model
+        self.model_: PrivateClassifier
+        if self.family_ == "Majority":
+            self.model_ = Majority(**public)
+            self.model_._train(records, meter)
+        else:
+            self.model_ = additive = PrivateAdditive(rows=rows, **public)
+            additive._boost(records, meter, nano=nano, rows=rows, mixed=mixed)
+        self.model_._coding, self.model_.classes_ = self._coding, self.classes_
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
         return self.model_._scores(leaves)

@@ -37,7 +37,7 @@ class PrivateNaiveBayes(PrivateClassifier):
     rows : int, optional
         A public number of records; without it one hundredth of ε goes into estimating it.
     temper : float
-        Power of the likelihood: below 1, columns that repeat each other are believed less.
+        Power of the likelihood: below 1, columns that repeat each other are believed less. 1 is naive Bayes as in books.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class PrivateNaiveBayes(PrivateClassifier):
         target: str | None = None,
         classes: Any = None,
         rows: int | None = None,
-        temper: float = 1.0,
+        temper: float = 0.5,
         source: Source | None = None,
     ) -> None:
         super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
