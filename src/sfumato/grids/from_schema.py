@@ -1,8 +1,4 @@
-"""From the public schema to levels: trees as given, sensible ones where none is given.
-
-A number without a tree gets its bins merged in pairs, level by level; a category without a tree is everything or each
-value by itself. A cell for values outside the domain is a node of its own on every level below the root.
-"""
+"""From the public schema to levels whose nodes are runs of leaves (see `tables.levels` for columns without a tree)."""
 
 from __future__ import annotations
 
@@ -15,6 +11,7 @@ from numpy.typing import NDArray
 from sfumato.errors import SchemaError
 from sfumato.grids.levels import Levels
 from sfumato.tables.domains import Domain, Numeric
+from sfumato.tables.levels import domain_levels
 from sfumato.tables.schema import Schema
 
 
@@ -37,48 +34,11 @@ class Attribute:
 
 def attribute_of(name: str, domain: Domain) -> Attribute:
     """Levels of one column."""
-    names = domain.labels()
-    cells = domain.size - bool(domain.other)
-    if domain.taxonomy is not None:
-        partitions = [domain.group_codes(level) for level in range(domain.taxonomy.depth + 1)]
-        groups = [[label for label, _ in domain.taxonomy.groups(level)] for level in range(len(partitions))]
-    elif isinstance(domain, Numeric):
-        partitions, groups = _pairs(domain, cells)
-    else:
-        partitions, groups = [np.zeros(domain.size, dtype=np.int64), np.arange(domain.size)], [["all"], list(names[:cells])]
-    if domain.other:
-        for level in range(1, len(groups)):
-            groups[level].append(names[-1])
-    return Attribute(name, domain, *_in_tree_order(name, domain, names, partitions, groups))
-
-
-def _pairs(domain: Numeric, cells: int) -> tuple[list[NDArray[np.int64]], list[list[str]]]:
-    codes = np.arange(cells)
-    partitions, groups = [], []
-    while True:
-        ends = np.append(np.flatnonzero(np.diff(codes)) + 1, cells)
-        starts = np.concatenate([[0], ends[:-1]])
-        partitions.append(np.append(codes, codes[-1] + 1) if domain.other else codes)
-        groups.append([_span(domain, int(a), int(b)) for a, b in zip(starts, ends, strict=True)])
-        if codes[-1] == 0:
-            break
-        codes = codes // 2
-    if domain.other:
-        partitions.append(np.zeros(cells + 1, dtype=np.int64))
-        groups.append(["all"])
-    return partitions[::-1], groups[::-1]
-
-
-def _span(domain: Numeric, start: int, end: int) -> str:
-    low, high = domain.edges[start], domain.edges[end]
-    if domain.integer:
-        top = high if end == len(domain.edges) - 1 else int(high) - 1
-        return f"{low}" if low == top else f"{low} to {top}"
-    return f"{low:.12g} to {high:.12g}"
+    return Attribute(name, domain, *_in_tree_order(name, domain, *domain_levels(domain)))
 
 
 def _in_tree_order(
-    name: str, domain: Domain, names: Sequence[str], partitions: list[NDArray[np.int64]], groups: list[list[str]]
+    name: str, domain: Domain, partitions: list[NDArray[np.int64]], groups: list[list[str]]
 ) -> tuple[Levels, NDArray[np.int64]]:
     cell_of_leaf = np.argsort(partitions[-1], kind="stable") if len(partitions[-1]) else np.zeros(0, dtype=np.int64)
     leaf_of_cell = np.argsort(cell_of_leaf)

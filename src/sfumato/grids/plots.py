@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sfumato.grids.from_schema import Attribute, attribute_of
-from sfumato.tables.schema import Schema
+from sfumato.tables.plots import plot_schema
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sfumato.grids.network import Network
     from sfumato.grids.synopsis import Synopsis
+
+__all__ = ["PALETTE", "plot_network", "plot_schema", "plot_synopsis"]
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")  # Okabe-Ito
 _MOST_BARS = 40
@@ -40,42 +40,6 @@ def plot_synopsis(synopsis: Synopsis, ax: Axes | None = None) -> Axes:
     ax.set_title(f"{synopsis.target} by {synopsis.grid}{shown}", fontsize=9)
     ax.legend(fontsize=8)
     return ax
-
-
-def plot_schema(schema: Schema, columns: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
-    """The taxonomies of a schema: one band per column, one row per level, one box per node."""
-    ax = _axes(ax)
-    attributes = [attribute_of(name, schema[name]) for name in (columns or schema.names)]
-    y = 0.0
-    ticks, names = [], []
-    for attribute in attributes:
-        ticks.append(y + (attribute.levels.height - 1) / 2)
-        names.append(attribute.name)
-        for level in range(attribute.levels.height):
-            _draw_level(ax, attribute, level, y + level)
-        y += attribute.levels.height + 0.7
-    ax.set_yticks(ticks, names)
-    ax.set_ylim(y, -0.7)
-    ax.set_xlim(0, 1)
-    ax.set_xlabel("share of the leaves")
-    ax.set_title("levels of each column, coarsest on top", fontsize=9)
-    return ax
-
-
-def _draw_level(ax: Any, attribute: Attribute, level: int, y: float) -> None:
-    levels = attribute.levels
-    edges = np.append(levels.starts[level], levels.leaves) / levels.leaves
-    ax.barh(
-        np.full(edges.size - 1, y),
-        np.diff(edges),
-        left=edges[:-1],
-        height=0.85,
-        color=[(PALETTE[4], "#BFE0F5")[i % 2] for i in range(edges.size - 1)],
-        edgecolor="white",
-    )
-    if edges.size <= 9:
-        for left, right, label in zip(edges[:-1], edges[1:], levels.labels[level], strict=True):
-            ax.text((left + right) / 2, y, label[: int(100 * (right - left))], ha="center", va="center", fontsize=6)
 
 
 def _axes(ax: Axes | None) -> Axes:

@@ -28,12 +28,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import SchemaError
 from sfumato.tables.domains import Categorical, Domain, Numeric, check_text
 from sfumato.tables.taxonomy import Taxonomy
 from sfumato.tables.toml_text import toml_lines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _NUMERIC = ("type", "low", "high", "bins", "edges", "integer", "outside", "other", "taxonomy")
 _CATEGORICAL = ("type", "values", "other", "taxonomy")
@@ -215,6 +218,12 @@ class Schema:
     def to_toml(self) -> str:
         """TOML text; `from_toml` gives back an equal schema."""
         return "\n".join(toml_lines(self.to_mapping())) + "\n"
+
+    def plot(self, ax: Axes | None = None, *, columns: Iterable[str] | None = None) -> Axes:
+        """Draw the levels of every column (or of some): given trees, and those made where none is given."""
+        from sfumato.tables.plots import plot_schema
+
+        return plot_schema(self, None if columns is None else tuple(columns), ax)
 
     def save(self, path: str | Path) -> None:
         """Write the TOML text to a file."""
