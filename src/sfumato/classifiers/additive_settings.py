@@ -108,7 +108,7 @@ def automatic(
     if signal < ONE_TERM:
         found = AdditiveSettings(1, first=3, select=0.37, cells=0.3, cap=cap)
     elif mixed:
-        found = AdditiveSettings(int(np.clip(round(1.35 * np.log2(signal / 1000)), 2, 16)), select=select, cap=cap)
+        found = AdditiveSettings(int(np.clip(round(1.35 * np.log2(signal / 1000)), 2, 10)), select=select, cap=cap)
     elif signal < FAIR:
         found = AdditiveSettings(1, first=3, select=0.45, cells=0.3, crowd=15.0, cap=cap)
     elif signal < STRONG:

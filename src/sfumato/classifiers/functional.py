@@ -21,7 +21,7 @@ A's
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from sfumato.privacy import NANO, Epsilon, Meter, Source
 from sfumato.tables.schema import Schema
 
 LATTICE = 64  # size of one entry of a row after rounding; finer would leave no whole nano-ε per unit
+_BLOCK = 1 << 16
 
 
 class FunctionalMechanism(PrivateClassifier):
@@ -79,11 +80,11 @@ class FunctionalMechanism(PrivateClassifier):
         if self.loss not in ("logistic", "linear"):
             raise InputError(f"loss must be 'logistic' or 'linear', got {self.loss!r}")
         nano = self._budget(meter)
-        rows = integer_rows(design(records.leaves, records.taxonomies, groups=self.groups), len(records.taxonomies))
         entries = len(records.taxonomies) + 1
-        count, size = len(records.class_labels), rows.shape[1]
+        count = len(records.class_labels)
         problems = 1 if count == 2 else count
-        upper = np.triu_indices(size)
+        signs = np.stack([np.where(records.classes == (1 if problems == 1 else c), 1.0, -1.0) for c in range(problems)])
+        sums = cache(partial(objective_sums, records, signs, self.groups))
         # The matrix is the same for all classes: half of the budget, the vectors share the other half.
         moved = LATTICE**2 * (entries**2 + entries) // 2
         matrix_rate, vector_rate = nano // 2 // moved, nano // 2 // (entries * LATTICE * problems)
@@ -91,23 +92,20 @@ class FunctionalMechanism(PrivateClassifier):
             raise InputError("the budget is too small for this many columns; raise epsilon or drop columns")
         # The weight is a bound on the sum of all changes that one record makes, so it is paid once ("one" coordinate).
         noisy = meter.laplace(
-            lambda: whole((rows.T @ rows)[upper]),
+            lambda: sums()[0],
             rate=matrix_rate,
             weights=moved,
             touches="one",
             label="matrix of the objective",
         )
+        size = int((np.sqrt(8 * noisy.size + 1) - 1) / 2)
         A = np.zeros((size, size))
-        A[upper] = noisy / LATTICE**2
+        A[np.triu_indices(size)] = noisy / LATTICE**2
         A = A + np.triu(A, 1).T
         models = []
         for c in range(problems):
-            signed = np.where(records.classes == (1 if problems == 1 else c), 1.0, -1.0)[:, None] * rows
             b = meter.laplace(
-                partial(_column_sums, signed),
-                rate=vector_rate,
-                weights=entries * LATTICE,
-                label="vector of the objective",
+                partial(_row, sums, c), rate=vector_rate, weights=entries * LATTICE, label="vector of the objective"
             )
             models.append(_minimum(A, b / LATTICE, self.loss, noise=NANO / matrix_rate / LATTICE**2))
         self.coef_ = np.stack(models)
@@ -126,8 +124,20 @@ def integer_rows(features: Floats, columns: int) -> Floats:
     return np.asarray(np.trunc(features * (np.sqrt(columns + 1) * LATTICE)))
 
 
-def _column_sums(rows: Floats) -> NDArray[np.int64]:
-    return whole(rows.sum(axis=0))
+def objective_sums(records: Records, signs: Floats, groups: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Upper triangle of ``Σ z zᵀ`` and, per row of signs, ``Σ ±z``; in blocks, to keep memory small."""
+    matrix: Any = 0.0
+    vectors: Any = 0.0
+    for start in range(0, max(1, len(records.classes)), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        rows = integer_rows(design(records.leaves[block], records.taxonomies, groups=groups), len(records.taxonomies))
+        matrix = matrix + rows.T @ rows
+        vectors = vectors + signs[:, block] @ rows
+    return whole(matrix[np.triu_indices(len(matrix))]), whole(vectors)
+
+
+def _row(sums: Any, number: int) -> NDArray[np.int64]:
+    return np.asarray(sums()[1][number])
 
 
 def whole(sums: Floats) -> NDArray[np.int64]:
