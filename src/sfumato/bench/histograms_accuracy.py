@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +30,9 @@ def estimate(name: str, case: Case, epsilon: float, seed: int) -> NDArray[np.flo
     if name == "auto":
         run = partial(run, ordered=case.ordered)
     rates = np.full(case.counts.size, int(epsilon * NANO))
-    made = run(
-        lambda: case.counts, rates=rates, meter=Meter(source=Seeded(np.random.SeedSequence([seed, case.counts.size])))
-    )
+    # The same noise for all mechanisms of a cell, independent noise for every cell.
+    seeds = np.random.SeedSequence([seed, crc32(case.name.encode()), int(rates[0])])
+    made = run(lambda: case.counts, rates=rates, meter=Meter(source=Seeded(seeds)))
     return np.asarray(made.counts)
 
 

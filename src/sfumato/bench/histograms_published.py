@@ -46,6 +46,6 @@ def leaking_ahp(shares: Floats, epsilon: int) -> Callable[..., NDArray[np.float6
     rate = int(epsilon * float(shares.max()) * shares.size)
 
     def run(counts: Ints, *, meter: Meter) -> NDArray[np.float64]:
-        return ahp(lambda: counts, rates=np.full(counts.size, rate), meter=meter).counts
+        return ahp(lambda: counts, rates=np.full(counts.size, rate), meter=meter, clustering="greedy").counts
 
     return run

@@ -21,6 +21,8 @@ Noise of a smaller rate is noise of the full rate plus more noise, so accuracy c
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -74,6 +76,7 @@ def dpa(
     meter: Meter,
     delta: float = 0.075,
     order: ArrayLike | str = "bins",
+    clustering: Literal["optimal", "greedy"] = "optimal",
 ) -> Estimate:
     """AHP with budgets that fall along a public order, the largest being the one asked for.
 
@@ -82,37 +85,37 @@ def dpa(
     order : "bins" or a permutation of the bin positions
         Who comes first gets the most budget (the least protection). Public input.
     """
-    return _along("dpa", counts, dpa_shares(rates.size, delta), rates, meter, order, {"delta": float(delta)})
+    allowed = falling_rates(rates, dpa_shares(rates.size, delta), order)
+    return _named("dpa", ahp(counts, rates=allowed, meter=meter, clustering=clustering), delta=float(delta))
 
 
-def sdpa(counts: Callable[[], Ints], *, rates: Ints, meter: Meter, order: ArrayLike | str = "bins") -> Estimate:
-    """DPA's steepest form."""
-    return _along("sdpa", counts, sdpa_shares(rates.size), rates, meter, order, {})
-
-
-def _along(
-    name: str,
+def sdpa(
     counts: Callable[[], Ints],
-    shares: Floats,
+    *,
     rates: Ints,
     meter: Meter,
-    order: ArrayLike | str,
-    parameters: dict[str, float],
+    order: ArrayLike | str = "bins",
+    clustering: Literal["optimal", "greedy"] = "optimal",
 ) -> Estimate:
-    place = public_order(order, rates.size)
+    """DPA's steepest form."""
+    allowed = falling_rates(rates, sdpa_shares(rates.size), order)
+    return _named("sdpa", ahp(counts, rates=allowed, meter=meter, clustering=clustering))
+
+
+def falling_rates(rates: Ints, shares: Floats, order: ArrayLike | str) -> Ints:
+    """Every bin's rate times its share, scaled so that the first in the order keeps all of it.
+
+    >>> falling_rates(np.full(3, 100), sdpa_shares(3), [2, 1, 0]).tolist()
+    [33, 66, 100]
+    """
     scaled = np.empty(rates.size)
-    scaled[place] = shares / shares.max()
+    scaled[public_order(order, rates.size)] = shares / shares.max()
     allowed = np.maximum(np.floor(rates * scaled * (1 - 1e-15)), 1).astype(np.int64)
-    allowed[scaled == 1.0] = rates[scaled == 1.0]
-    inner = ahp(counts, rates=allowed, meter=meter)
-    return Estimate(
-        mechanism=name,
-        counts=inner.counts,
-        noise=inner.noise,
-        losses=inner.losses,
-        measurements=inner.measurements,
-        parameters={**inner.parameters, **parameters, "cost_as_published": published_cost(shares)},
-    )
+    return np.where(scaled == 1.0, rates, allowed)
+
+
+def _named(name: str, made: Estimate, **parameters: float) -> Estimate:
+    return replace(made, mechanism=name, parameters={**made.parameters, **parameters})
 
 
 def public_order(order: ArrayLike | str, n: int) -> Ints:
