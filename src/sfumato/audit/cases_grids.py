@@ -1,4 +1,4 @@
-"""Grids under attack: the choice on the pair that moves one score most up and another most down, and a whole release."""
+"""Grids under attack: choices on the pair that moves one score most up and another most down, and a whole release."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
 from sfumato.grids.counting import Records
+from sfumato.grids.dependence import F_SPREAD, fixed_by_parents
 from sfumato.grids.levels import Levels
 from sfumato.grids.pool import Pool, enumerate_grids
 from sfumato.grids.privpfc import choose_and_count
@@ -47,6 +48,18 @@ def _choice(which: int, n: int, source: Source) -> NDArray[np.int64]:
     return np.array([meter.choose(scores, rate=rate, spread=quality.spread) for _ in range(n)], dtype=np.int64)
 
 
+@cache
+def _fixed(which: int) -> tuple[float, float]:
+    """The score F of a column by either of two others; one more record moves the first down by 2, the second up by 1."""
+    by_first, by_second = np.array([[3, 1], [1 - which, 3]]), np.array([[4, 0], [0, 4 - which]])
+    return fixed_by_parents(by_first), fixed_by_parents(by_second)
+
+
+def _parents(which: int, n: int, source: Source) -> NDArray[np.int64]:
+    rate, meter = choice_rate(NANO, F_SPREAD), Meter(source=source)
+    return np.array([meter.choose(_fixed(which), rate=rate, spread=F_SPREAD) for _ in range(n)], dtype=np.int64)
+
+
 def _release(which: int, n: int, source: Source) -> NDArray[np.int64]:
     """The noisy count that the record is in; a thousand more if the grid is divided, so that both facts are one number."""
     out = np.empty(n, dtype=np.int64)
@@ -70,4 +83,5 @@ def _price() -> int:
 
 _WORDS = "one record that makes one grid surer and the other less sure, present or absent"
 register(AuditCase("grid-choice", NANO, _choice, _WORDS, most=40_000))
+register(AuditCase("privbayes-choice", NANO, _parents, "a record that fits one parent and contradicts another", most=40_000))
 register(AuditCase("privpfc", _price(), _release, _WORDS, most=5_000))

@@ -128,6 +128,42 @@ _NUMBERS: dict[str, Domain] = {
     "year": Numeric(94, 96, bins=2),
 }
 
+_ORDER = [
+    "age",
+    "class_of_worker",
+    "education",
+    "wage_per_hour",
+    "enrolled_in_edu_inst_last_wk",
+    "marital_status",
+    "major_industry",
+    "major_occupation",
+    "race",
+    "hispanic_origin",
+    "sex",
+    "labor_union_member",
+    "reason_for_unemployment",
+    "employment_status",
+    "capital_gains",
+    "capital_losses",
+    "dividends_from_stocks",
+    "tax_filer_status",
+    "region_of_previous_residence",
+    "household_summary",
+    "migration_change_in_msa",
+    "migration_change_in_reg",
+    "migration_move_within_reg",
+    "live_in_this_house_1_year_ago",
+    "migration_prev_res_in_sunbelt",
+    "num_persons_worked_for_employer",
+    "family_members_under_18",
+    "citizenship",
+    "own_business_or_self_employed",
+    "veterans_questionnaire",
+    "veterans_benefits",
+    "weeks_worked_in_year",
+    "year",
+]  # as in the file
+
 
 def census_schema() -> Schema:
     """UCI Census-Income (KDD): does a person earn more than 50,000 dollars a year?"""
@@ -135,8 +171,7 @@ def census_schema() -> Schema:
     columns |= {name: Categorical(_leaves(tree), taxonomy=tree) for name, tree in _TREES.items()}
     columns |= {name: Categorical(values) for name, values in _LISTS.items()}
     columns |= {name: Categorical(values, other=True) for name, values in _MISSING.items()}
-    columns["income"] = Categorical(["<=50K", ">50K"])
-    return Schema(columns)
+    return Schema({**{name: columns[name] for name in _ORDER}, "income": Categorical(["<=50K", ">50K"])})
 
 
 def _leaves(tree: Any) -> list[str]:

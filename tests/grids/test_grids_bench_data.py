@@ -1,0 +1,41 @@
+"""The data sets of the bench: public schemas that can be coded, whatever the file holds."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.bench.grids_data import SOURCES, cells, encode, load
+from sfumato.errors import InputError
+from sfumato.tables import Categorical
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_each_schema_has_its_target_last_and_codes_a_table(name, tmp_path):
+    file, make, target = SOURCES[name]
+    schema = make()
+    assert schema.names[-1] == target
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            c: rng.uniform(d.low, d.high, 50)
+            if hasattr(d, "edges")
+            else np.array(d.values)[rng.integers(len(d.values), size=50)]
+            for c, d in schema.columns.items()
+        }
+    )
+    frame.to_parquet(tmp_path / file)
+    case = load(name, tmp_path)
+    assert len(case.records.leaves) == 50
+    assert len(case.attributes) == len(schema) - 1
+    for j, attribute in enumerate(case.attributes):
+        assert case.records.leaves[:, j].max() < attribute.levels.leaves
+    assert encode(name, frame, schema, target).records.total == 50
+
+
+def test_missing_answers_go_to_the_other_cell():
+    assert cells(Categorical(["a", "b"], other=True), ["b", None, float("nan"), "a"]).tolist() == [1, 2, 2, 0]
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match="census_income_kdd"):
+        load("census", tmp_path)
