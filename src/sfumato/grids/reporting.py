@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.grids.coding import cells_of
 from sfumato.grids.cuts import Cut, ScoreCut
+from sfumato.grids.sampling import possible_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +82,7 @@ def class_balance(synopsis: Synopsis) -> pd.DataFrame:
     share = counts[:, order] / np.maximum(total, 1e-9)
     blur = sigma * np.sqrt(((1 - share) ** 2 + (k - 1) * share**2).max(axis=0)) / np.maximum(total, 1e-9)
     frame["records"] = np.rint(total).astype(np.int64)
-    frame["noise on records"] = sigma * np.sqrt(k)
+    frame["noise on records"] = round(float(sigma * np.sqrt(k)), 1)
     for label, row in zip(synopsis.class_labels, share, strict=True):
         frame[f"{synopsis.target} = {label}"] = [f"{p:.1%}" if t > 0 else "" for p, t in zip(row, total, strict=True)]
     clear = total > 2 * sigma * np.sqrt(k)
@@ -91,27 +92,53 @@ def class_balance(synopsis: Synopsis) -> pd.DataFrame:
 
 
 def signal_table(synopsis: Synopsis) -> pd.DataFrame:
-    """How many more records would be misjudged without each column of the grid, and whether that can be noise.
+    """How many records each column of the grid (or of the first grid behind a score) helps to judge.
 
-    Noise spreads the figure by about ``σ √counts``, and raises it in cells whose two largest classes are closer than the
-    noise (the larger of two noisy counts is too large by about σ). A figure below twice the first plus the second may be
-    noise alone.
+    Alone: against one answer for all records. Beside the others: how many more would be misjudged without it (nothing if
+    another column, or the score, says the same). Noise spreads such a figure by about ``2σ √counts``, and raises it in
+    groups whose two largest classes are closer than the noise, by about σ each: below that it may be noise alone.
     """
     import pandas as pd
 
-    found = sorted(synopsis.signal().items(), key=lambda pair: -pair[1])
-    total, sigma = float(synopsis.counts.sum()), synopsis.expected_rmse
-    top = np.sort(synopsis.counts, axis=0)[-2:]
-    close = int((top[1] - top[0] < 3 * sigma).sum())
-    noise = 2 * sigma * np.sqrt(synopsis.counts.size) + sigma * close
-    return pd.DataFrame(
-        {
-            "column": [name for name, _ in found],
-            "more misjudged without it": [f"{share:.2%}" for _, share in found],
-            "in records": [round(share * total) for _, share in found],
-            "beyond the noise": ["yes" if share * total > noise else "not clearly" for _, share in found],
-        }
-    )
+    total = max(float(synopsis.counts.sum()), 1.0)
+    beside = {c.name: share * total for c, share in zip(synopsis.cuts, synopsis.signal().values(), strict=True)}
+    threshold = _could_be_noise(synopsis.counts, synopsis.expected_rmse)
+    rows: list[tuple[float, tuple[str, ...]]] = []
+    for name, table, merged in _by_column(synopsis):
+        alone = float(table.max(axis=0).sum() - table.sum(axis=1).max())
+        sure = alone > _could_be_noise(table, synopsis.expected_rmse * np.sqrt(merged)) or beside.get(name, 0) > threshold
+        without = f"{beside[name] / total:.2%}" if name in beside else ""
+        words = (name, f"{max(alone, 0.0) / total:.2%}", without, "yes" if sure else "not clearly")
+        rows.append((-max(alone, beside.get(name, 0.0)), words))
+    head = ["column", "fewer misjudged by it alone", "more misjudged without it", "beyond the noise"]
+    return pd.DataFrame([words for _, words in sorted(rows)], columns=head)
+
+
+def _could_be_noise(table: NDArray[np.float64], sigma: float) -> float:
+    top = np.sort(table, axis=0)[-2:]
+    return float(2 * sigma * np.sqrt(table.size) + sigma * (top[1] - top[0] < 3 * sigma).sum())
+
+
+def _by_column(synopsis: Synopsis) -> Iterator[tuple[str, NDArray[np.float64], float]]:
+    """Noisy counts by class and group of one column, and how many released counts are in each."""
+    seen = set()
+    for cuts, noisy in _grids(synopsis):
+        cube = noisy.reshape(len(noisy), *(c.size for c in cuts))
+        for axis, cut in enumerate(cuts, start=1):
+            if cut.name not in seen:
+                seen.add(cut.name)
+                table = cube.sum(axis=tuple(i for i in range(1, cube.ndim) if i != axis))
+                yield cut.name, table, cube.size / table.size
+
+
+def _grids(synopsis: Synopsis) -> Iterator[tuple[tuple[Cut | ScoreCut, ...], NDArray[np.float64]]]:
+    """The grid, and the first grid behind its score (as noisy: both have half of the budget)."""
+    possible = possible_cells(synopsis.cuts)
+    noisy = synopsis.noisy if possible is None else np.where(possible, synopsis.noisy, 0)
+    yield synopsis.cuts, noisy / synopsis.unit
+    for cut in synopsis.cuts:
+        if isinstance(cut, ScoreCut):
+            yield cut.inner, cut.noisy / synopsis.unit
 
 
 def outside_in_words(synopsis: Synopsis) -> str:

@@ -16,6 +16,24 @@ from sfumato.tables.domains import Domain, Numeric
 Leaves = dict[int, NDArray[np.int64]]
 
 
+def rounded_shares(share: NDArray[np.float64], rows: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """Rows per cell: the expected number, rounded up or down at random, so that drawing adds less than a row of error.
+
+    Systematic sampling over the cells in random order: unbiased, and the numbers add up to `rows`.
+
+    >>> rounded_shares(np.array([0.5, 0.3, 0.2]), 10, np.random.Generator(np.random.Philox(1))).tolist()
+    [5, 3, 2]
+    """
+    order = random.permutation(share.size)
+    upper = np.cumsum(share[order]) * rows
+    upper = np.minimum(np.rint(upper * 2.0**20) / 2.0**20, rows)  # away from sums that miss a whole number by rounding
+    upper[-1] = rows
+    whole = np.floor(upper + random.random()).astype(np.int64)
+    out = np.empty(share.size, dtype=np.int64)
+    out[order] = np.diff(np.minimum(whole, rows), prepend=0)
+    return out
+
+
 def draw_leaves(
     cuts: Sequence[Cut | ScoreCut],
     cells: NDArray[np.int64],

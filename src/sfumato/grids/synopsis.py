@@ -15,7 +15,7 @@ from sfumato.grids.classifier import GridClassifier
 from sfumato.grids.cleaning import Cleaning, clean
 from sfumato.grids.cuts import Cut, ScoreCut
 from sfumato.grids.from_schema import Attribute
-from sfumato.grids.sampling import draw_leaves, possible_cells, values_of, values_of_cells
+from sfumato.grids.sampling import draw_leaves, possible_cells, rounded_shares, values_of, values_of_cells
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.noise import laplace_variance
 from sfumato.privacy.source import Generator
@@ -116,7 +116,7 @@ class Synopsis:
         weights = self.counts.reshape(-1)
         rows = round(float(weights.sum())) if n is None else int(n)
         share = weights / weights.sum() if weights.sum() > 0 else np.full(weights.size, 1.0 / weights.size)
-        drawn = np.repeat(np.arange(share.size), random.multinomial(rows, share))
+        drawn = np.repeat(np.arange(share.size), rounded_shares(share, rows, random))
         random.shuffle(drawn)
         classes, cells = np.divmod(drawn, self.counts.shape[1])
         leaves = draw_leaves(self.cuts, cells, classes, self.attributes, random)
