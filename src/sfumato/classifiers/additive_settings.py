@@ -17,7 +17,7 @@ import numpy as np
 
 from sfumato.errors import InputError
 
-ONE_TERM = 5_000
+ONE_TERM = 3_000
 FAIR = 12_000
 STRONG = 25_000
 MIXED = 0.17  # share of the records outside the most frequent class
@@ -98,7 +98,7 @@ def automatic(
     """Settings from public facts; what is not "auto" is kept.
 
     >>> [automatic(e, 36_000).rounds for e in (0.05, 0.1, 0.2, 0.5, 1)]
-    [1, 1, 4, 6, 7]
+    [1, 3, 4, 6, 7]
     >>> automatic(1, 36_000, mixed=False).rounds
     1
     """
@@ -108,7 +108,7 @@ def automatic(
     if signal < ONE_TERM:
         found = AdditiveSettings(1, first=3, select=0.37, cells=0.3, cap=cap)
     elif mixed:
-        found = AdditiveSettings(int(np.clip(round(1.35 * np.log2(signal / 1000)), 2, 10)), select=select, cap=cap)
+        found = AdditiveSettings(int(np.clip(round(1.35 * np.log2(signal / 1000)), 3, 10)), select=select, cap=cap)
     elif signal < FAIR:
         found = AdditiveSettings(1, first=3, select=0.45, cells=0.3, crowd=15.0, cap=cap)
     elif signal < STRONG:

@@ -1,0 +1,47 @@
+"""The classification bench on tables small enough for a test."""
+
+import numpy as np
+import pytest
+
+from sfumato.bench import classify
+from sfumato.bench.classify_data import census, census_schema
+from sfumato.bench.classify_methods import METHODS, misclassification
+
+
+def test_the_census_is_learnable_and_fits_its_schema():
+    table = census(3000, classes=3, extra=2)
+    assert list(table.frame.columns) == list(table.schema.names)
+    assert table.schema == census_schema(classes=3, extra=2)
+    for name, domain in table.schema.columns.items():
+        if hasattr(domain, "values"):
+            assert set(table.frame[name]) <= set(domain.values)
+        else:
+            assert table.frame[name].between(domain.low, domain.high).all()
+    assert (census(500).frame == census(500).frame).all().all()
+
+
+@pytest.mark.parametrize("name", ["AutoClassifier", "PrivateNaiveBayes", "PrivateDecisionTree", "PrivateLogisticRegression"])
+def test_methods_beat_the_majority_on_the_census(name):
+    table = census(6000)
+    floor = misclassification(METHODS["Majority"], table, 2.0, repeats=1)["mean"]
+    found = misclassification(METHODS[name], table, 2.0, repeats=1)
+    assert found["mean"] < floor - 0.05
+    assert found["seconds"] > 0
+
+
+def test_more_budget_helps_on_average():
+    table = census(6000)
+    little, much = (
+        np.mean([misclassification(METHODS["AutoClassifier"], table, e, repeats=4)["mean"]]) for e in (0.02, 2.0)
+    )
+    assert much < little
+
+
+def test_claims_follow_the_figures():
+    result = {"0.05": {"mean": 0.2}, "0.1": {"mean": 0.2}, "0.2": {"mean": 0.1}, "0.5": {"mean": 0.1}, "1": {"mean": 0.1}}
+    majority = {key: {"mean": 0.248} for key in result}
+    claims = classify._claims("adult", {"AutoClassifier": result, "Majority": majority}, classify.EPSILONS, quick=False)
+    held = {c["name"]: c["holds"] for c in claims}
+    assert not held["adult, ε 0.05: AutoClassifier against the bar"]
+    assert held["adult, ε 1: AutoClassifier against the bar"]
+    assert held["adult, ε 0.05: AutoClassifier against the majority class"]
