@@ -6,7 +6,6 @@ Every draw is a whole fit through the Meter (choice, counts and all), so these c
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,13 +41,14 @@ def _additive(records: Records, meter: Meter) -> float:
 
 
 def _naive_bayes(records: Records, meter: Meter) -> float:
-    """Naive Bayes publishes a table per column; the record shows in one cell of each, so their sum is what tells."""
-    rate = EPSILON // len(_COLUMNS)
-    total = 0
-    for j in range(len(_COLUMNS)):
-        noisy = meter.laplace(partial(records.table, ((j, 1),)), rate=rate)
-        total += int(np.clip(noisy[1, _ROWS[2, j]], -1, 3))
-    return float(total)
+    """The record shows in one cell of each column's table, so the sum of their log-likelihoods is what tells."""
+    from sfumato.classifiers.naive_bayes import PrivateNaiveBayes
+
+    model = PrivateNaiveBayes(epsilon=1, rows=100)
+    model._train(records, meter)
+    columns = zip(model.levels_, model.log_likelihood_, strict=True)
+    total = sum(table[1, _COLUMNS[j].maps[level][_ROWS[2, j]]] for j, (level, table) in enumerate(columns))
+    return round(float(total + model.log_prior_[1]), 6)
 
 
 def _tree(records: Records, meter: Meter) -> float:
@@ -60,15 +60,11 @@ def _tree(records: Records, meter: Meter) -> float:
 
 def _functional(records: Records, meter: Meter) -> float:
     from sfumato.classifiers.features import design
-    from sfumato.classifiers.functional import LATTICE, integer_rows, whole
+    from sfumato.classifiers.functional import FunctionalMechanism
 
-    rows = integer_rows(design(records.leaves, _COLUMNS), len(_COLUMNS))
-    entries = len(_COLUMNS) + 1
-    rate = EPSILON // (entries * LATTICE)
-    noisy = meter.laplace(
-        lambda: whole(rows.T @ np.where(records.classes == 1, 1.0, -1.0)), rate=rate, weights=entries * LATTICE
-    )
-    return float(noisy @ np.sign(integer_rows(design(_ROWS[2:], _COLUMNS), len(_COLUMNS))[0]))
+    model = FunctionalMechanism(epsilon=1)
+    model._train(records, meter)
+    return round(float((design(_ROWS[2:], _COLUMNS) @ model.coef_[0])[0]), 6)
 
 
 def _case(name: str, fit: Fit) -> AuditCase:
