@@ -1,0 +1,39 @@
+"""The bench's own arithmetic, on small made sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato.bench import histograms_accuracy as accuracy
+from sfumato.bench import histograms_slides as slides
+from sfumato.bench.histograms_data import Case, kept_aside, made
+
+
+def test_summary_is_a_geometric_mean_of_ratios():
+    rows = [{"set": "a", "ahp_greedy": 1.0, "geb": 0.5}, {"set": "b", "ahp_greedy": 2.0, "geb": 4.0}]
+    found = accuracy.summary(rows)["geb"]
+    assert found == {"geometric_mean": 1.0, "worst": 2.0, "at_most_0.9": 1, "cells": 2}
+
+
+def test_cells_skip_what_needs_order_and_use_independent_noise():
+    counts = np.arange(80) % 9
+    cases = [Case("one", counts), Case("two", counts, ordered=False)]
+    rows = accuracy.cells(cases, purpose="shape", repeats=1, epsilons=(0.5,), progress=lambda _: None)
+    assert "covariate" in rows[0]
+    assert "covariate" not in rows[1]
+    assert rows[0]["identity"] != rows[1]["identity"]
+    ranges = accuracy.cells(cases, purpose="ranges", repeats=1, epsilons=(0.5,), progress=lambda _: None)
+    assert [row["set"] for row in ranges] == ["one"]
+
+
+def test_slides_state_the_true_cost():
+    rows = slides.table({"TINY": [np.arange(9)]}, deltas=(0.0, 0.5), epsilons=(1.0,), repeats=1, progress=lambda _: None)
+    assert rows[0]["true_cost"] == pytest.approx(1.0)
+    assert rows[1]["true_cost"] == pytest.approx(1.4)
+    assert all(np.isfinite(row[k]) for row in rows for k in ("published", "same_loss_ahp", "sound"))
+
+
+def test_families_are_what_they_say():
+    assert {c.name: c.counts.sum() for c in made()} == {"LOGNORMAL": 3544, "EXPONENTIAL": 25929, "ZIPFUSER": 27149}
+    assert all(c.aside for c in kept_aside())
