@@ -21,7 +21,8 @@ def rounded_shares(share: NDArray[np.float64], rows: int, random: np.random.Gene
 
     Systematic sampling over the cells in random order: unbiased, and the numbers add up to `rows`.
 
-    >>> rounded_shares(np.array([0.5, 0.3, 0.2]), 10, np.random.Generator(np.random.Philox(1))).tolist()
+    >>> from sfumato.privacy import Seeded
+    >>> rounded_shares(np.array([0.5, 0.3, 0.2]), 10, Seeded(1).generator()).tolist()
     [5, 3, 2]
     """
     order = random.permutation(share.size)
