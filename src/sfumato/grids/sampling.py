@@ -95,7 +95,7 @@ def possible_cells(cuts: Sequence[Cut | ScoreCut]) -> NDArray[np.bool_] | None:
     Known from public facts, so counts in impossible cells are noise and are set to 0. None if every cell is possible.
     """
     score = next((c for c in cuts if isinstance(c, ScoreCut)), None)
-    if score is None:
+    if score is None or not score.inner:  # behind a first grid of one cell there are no columns to contradict
         return None
     shape = tuple(c.size for c in cuts)
     inner = np.unravel_index(np.arange(score.bucket.size), tuple(c.size for c in score.inner))
