@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 
 from sfumato.errors import InputError
@@ -17,6 +18,7 @@ from sfumato.grids.plots import plot_schema
 from sfumato.grids.sampling import possible_cells
 from sfumato.privacy import Seeded
 from sfumato.tables.domains import Categorical, Numeric
+from sfumato.tables.schema import Schema
 
 mpl.use("Agg")
 _spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))
@@ -66,6 +68,21 @@ def test_cells_that_contradict_the_first_grid_are_empty():
     assert synopsis.counts[:, ~possible].sum() == 0
     leaves = leaves_of_frame(helpers.frame(2000, seed=5), synopsis.attributes)
     assert possible[cell_codes(synopsis.cuts, leaves)].all()
+
+
+def test_a_second_grid_on_a_first_of_one_cell_can_be_sampled_and_reported():
+    schema = Schema({"x": Categorical(["a", "b"]), "y": Categorical(["n", "p"])})
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.choice(["a", "b"], 300), "y": rng.choice(["n", "p"], 300, p=[0.9, 0.1])})
+    firsts = set()
+    for seed in range(4):
+        synopsis = (
+            PrivPfC(epsilon=0.5, target="y", grids=2, rows=300).fit(frame, schema=schema, source=Seeded(seed)).synopsis
+        )
+        firsts.add(synopsis.parameters["first_grid"])
+        assert len(synopsis.sample(50)) == 50
+        assert dict(synopsis.report_sections())["The grid in words"]
+    assert "one cell" in firsts
 
 
 def test_classifier_beats_the_majority_and_takes_any_estimator():

@@ -66,6 +66,8 @@ def _inside_score(
     random: Generator,
 ) -> None:
     """Draw the cell of the first grid, by its noisy counts, among those that agree with the second; narrow the runs."""
+    if not cut.inner:  # the first grid was one cell: there is nothing behind its score
+        return
     inner_shape = tuple(c.size for c in cut.inner)
     inner = np.unravel_index(np.arange(cut.bucket.size), inner_shape)
     weights = np.maximum(cut.noisy.reshape(len(cut.noisy), -1), 0) + 1e-9
