@@ -4,6 +4,7 @@ import importlib.util
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sfumato.errors import BudgetError, InputError
@@ -14,7 +15,7 @@ from sfumato.grids.cuts import ScoreCut, cell_codes
 from sfumato.grids.privpfc import LATTICE, Weights
 from sfumato.privacy import Charge, Meter, PersonBudgets, Seeded
 from sfumato.privacy.losses import choice_rate
-from sfumato.tables import Roster
+from sfumato.tables import Categorical, Numeric, Roster, Schema
 from sfumato.tables import open as open_table
 
 _here = Path(__file__)
@@ -191,3 +192,16 @@ def test_two_grids_use_the_first_as_a_public_score():
     assert synopsis.parameters["grids_used"] == 2
     frame = helpers.frame(1000, seed=77)
     assert synopsis.classifier().score(frame, frame["ill"]) > 0.75  # the best possible is 0.8
+
+
+def test_a_first_grid_of_one_cell_can_still_be_sampled():
+    """On tables without signal the first of two grids is often the root: nothing lies behind its score."""
+    rng = np.random.default_rng()
+    schema = Schema({"a": Numeric(0, 80, bins=8), "b": Categorical(["x", "y"]), "t": Categorical(["no", "yes"])})
+    for seed in range(15):
+        table = pd.DataFrame(
+            {"a": rng.uniform(0, 80, 200), "b": rng.choice(["x", "y"], 200), "t": rng.choice(["no", "yes"], 200)}
+        )
+        model = PrivPfC(epsilon=0.5, target="t", rows=200, grids=2).fit(table, schema=schema, source=Seeded(seed))
+        assert set(model.sample(20)["t"]) <= {"no", "yes"}
+        assert len(model.classifier().predict(table)) == 200
