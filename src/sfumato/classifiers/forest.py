@@ -1,7 +1,7 @@
 """A forest of private trees over disjoint parts of the data: each tree has the whole budget, and nobody is in two.
 
-Every record is sent to one tree at random (its own draw, which does not look at the record), every tree looks at a random
-half of the columns, and the forest averages the logarithms of the leaves' class shares.
+Every record is sent to one tree at random (its own draw, which does not look at the record), every tree looks at most of the
+columns, and the forest averages the logarithms of the leaves' class shares.
 
 **Guarantee.** Whatever the draws, one record is in one tree, and a tree loses at most ε (`tree`). Branches over disjoint
 people take the maximum: ε. The draws are the same with and without the record, so averaging over them keeps the bound.
@@ -79,9 +79,7 @@ class PrivateForest(PrivateClassifier):
         each = max(1, rows // trees)
         depth = automatic_depth(nano / NANO, each) if isinstance(self.depth, str) else int(self.depth)
         draws = meter.post_processing()
-        width = len(records.taxonomies)
-        wanted = max(1, round(self.share * width))
-        chosen = [tuple(sorted(draws.choice(width, size=wanted, replace=False).tolist())) for _ in range(trees)]
+        chosen = columns_of_trees(draws.permutation(len(records.taxonomies)).tolist(), trees, self.share)
         tree_of = draws.integers(trees, size=len(records.classes))
         grown: list[Node] = []
         with meter.parallel("each record is in one tree") as branch:
@@ -96,6 +94,20 @@ class PrivateForest(PrivateClassifier):
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
         return np.asarray(np.mean([np.log(leaf_shares(tree, leaves)) for tree in self.trees_], axis=0))
+
+
+def columns_of_trees(order: list[int], trees: int, share: float) -> list[tuple[int, ...]]:
+    """The columns each tree may use: the missing ones are dealt in turn, so that none is missing from many trees.
+
+    A single tree has all columns: dropping one at random would leave the forest blind to it.
+
+    >>> columns_of_trees([2, 0, 1], 3, 0.7), columns_of_trees([2, 0, 1], 1, 0.7)
+    ([(0, 1), (1, 2), (0, 2)], [(0, 1, 2)])
+    """
+    width = len(order)
+    missing = 0 if trees == 1 else width - max(1, round(share * width))
+    dealt = [{order[(t * missing + i) % width] for i in range(missing)} for t in range(trees)]
+    return [tuple(c for c in range(width) if c not in gone) for gone in dealt]
 
 
 def automatic_trees(epsilon: float, rows: int) -> int:
