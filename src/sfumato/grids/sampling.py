@@ -16,7 +16,7 @@ from sfumato.tables.domains import Domain, Numeric
 Leaves = dict[int, NDArray[np.int64]]
 
 
-def rounded_shares(share: NDArray[np.float64], rows: int, random: np.random.Generator) -> NDArray[np.int64]:
+def rounded_shares(share: NDArray[np.float64], rows: int, random: Generator) -> NDArray[np.int64]:
     """Rows per cell: the expected number, rounded up or down at random, so that drawing adds less than a row of error.
 
     Systematic sampling over the cells in random order: unbiased, and the numbers add up to `rows`.
