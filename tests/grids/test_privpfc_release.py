@@ -88,7 +88,7 @@ def test_seeded_runs_equal_a_literal_transcription(seed, classes):
     assert model.synopsis.noisy.reshape(-1).tolist() == noisy.tolist()
 
 
-@pytest.mark.parametrize("grids", [1, 2, "adaptive"])
+@pytest.mark.parametrize("grids", [1, 2, "auto"])
 @pytest.mark.parametrize("rows", [None, 3000])
 def test_the_price_is_the_budget_and_not_more(grids, rows):
     model = PrivPfC(epsilon=0.7, target="ill", grids=grids, rows=rows)
@@ -96,6 +96,20 @@ def test_the_price_is_the_budget_and_not_more(grids, rows):
     assert 0.7 - 1e-6 < float(synopsis.guarantee.epsilon) <= 0.7
     assert not synopsis.guarantee.private
     assert synopsis.parameters["public_rows"] == rows
+
+
+@pytest.mark.parametrize(("share", "used"), [(0.5, 2), (0.05, 1)])
+@pytest.mark.parametrize("rows", [None, 20_000])
+def test_class_counts_decide_whether_a_second_grid_pays_and_are_paid_for(share, used, rows):
+    frame = helpers.frame(20_000)
+    frame["ill"] = np.where(np.arange(len(frame)) % 100 < 100 * share, "yes", "no")
+    synopsis = PrivPfC(epsilon=1, target="ill", rows=rows).fit(frame, schema=helpers.schema(), source=Seeded(4)).synopsis
+    assert synopsis.parameters["grids_used"] == used
+    assert synopsis.parameters["rarer_classes_times_epsilon"] == pytest.approx(20_000 * share * 0.98, rel=0.3)
+    steps = [step.label for step in synopsis.guarantee.steps]
+    assert steps[0] == "class counts"
+    assert not any("number of records" in label for label in steps)
+    assert 1 - 1e-6 < float(synopsis.guarantee.epsilon) <= 1
 
 
 @pytest.mark.parametrize(("rows_per_person", "neighbours"), [(3, "absence"), (1, "replacement"), (2, "replacement")])

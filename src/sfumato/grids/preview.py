@@ -74,7 +74,9 @@ def preview_synthesize(
     people = None if budgets is None else np.array(budgets.levels)
     note = f"one grid chosen among up to {settings.most} for classifying {target}, noisy class counts per cell"
     if settings.grids != 1:
-        note += "; a second grid where the first leaves much undecided"
+        note += "; a second grid for what the first misses"
+    if settings.grids == "auto":
+        note += ", if class counts (2% of the budget) say that there is enough to find"
     found = [Option("privpfc", Charge(main.nano, people), noise, note, _runner(main, where), budgets)]
     if budgets is None:
         assert epsilon is not None

@@ -18,9 +18,9 @@ class Settings:
 
     Attributes
     ----------
-    grids : 1, 2 or "adaptive"
-        One grid; a second one chosen for what the first misses; or a second one only if the first, as published, leaves many
-        records in mixed cells (otherwise the first is measured again with the rest of the budget).
+    grids : 1, 2 or "auto"
+        One grid; a second one chosen for what the first misses; or a second one only if noisy class counts, for a fiftieth
+        of the budget, say that there is enough to find.
     most : int
         Θ, the largest number of candidate grids.
     order : "balanced" or "paper"
@@ -44,8 +44,8 @@ class Settings:
     cells: float = 0.2
 
     def __post_init__(self) -> None:
-        if self.grids not in (1, 2, "adaptive"):
-            raise InputError(f"grids must be 1, 2 or 'adaptive', got {self.grids!r}")
+        if self.grids not in (1, 2, "auto"):
+            raise InputError(f"grids must be 1, 2 or 'auto', got {self.grids!r}")
         if not 1 <= self.most <= 5_000_000:
             raise InputError(f"the pool must have between 1 and 5,000,000 grids, got {self.most!r}")
         if self.calibration not in ("spread", "paper"):

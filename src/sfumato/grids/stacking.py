@@ -1,13 +1,15 @@
 """One grid, or two: the second chosen for what the first misses.
 
-The first grid gets half of the budget. Its published counts score every row (the class share of its cell, in eleven
-buckets: a public function of the row), and the second grid is chosen among grids crossed with that score. If the first
-grid, as published, leaves few records on the wrong side, there is little for a second one to find: the other half then
-measures the first grid again.
+Two grids share the budget evenly. The first one's published counts score every row (the class share of its cell, in
+eleven buckets: a public function of the row), and the second grid is chosen among grids crossed with that score.
 
-**Guarantee.** Every step is PrivPfC as in `privpfc`, or noisy counts of a grid that is already public. What is done
-with the second half depends on what the first half published, so the steps are an adaptive sequence and their losses
-add up.
+Whether a second grid pays depends on how many records a first one can get wrong: those outside the most frequent class.
+With ``grids="auto"`` a fiftieth of the budget goes into noisy class counts, which decide (and tell the number of
+records, where that is not public).
+
+**Guarantee.** A record is in one class, so noise of rate r on the class counts loses r. Every other step is PrivPfC as
+in `privpfc`. What a step does depends on what the ones before published, so they are an adaptive sequence and their
+losses add up.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.grids.automatic import FIRST_SHARE, MIXED
-from sfumato.grids.counting import Records, Table
+from sfumato.errors import InputError
+from sfumato.grids.automatic import SECOND
+from sfumato.grids.counting import Records
 from sfumato.grids.cuts import Cut, ScoreCut, buckets, cell_codes, cuts_of, score_levels
 from sfumato.grids.pool import Pool, crossed, enumerate_grids
 from sfumato.grids.privpfc import Chosen, Weights, choose_and_count, factor_of
@@ -31,6 +34,7 @@ from sfumato.privacy.meter import Meter
 from sfumato.privacy.units import NANO
 
 Cuts = tuple[Cut | ScoreCut, ...]
+CLASS_PART = 50  # one part in this many goes into the class counts
 
 
 def release_grids(
@@ -45,7 +49,13 @@ def release_grids(
     score: Scorer = score_pool,
 ) -> tuple[Cuts, Chosen, dict[str, Any]]:
     """Cuts, the chosen grid with its noisy counts, and public figures."""
-    first_nano = nano if settings.grids == 1 else int(nano * FIRST_SHARE)
+    figures: dict[str, Any] = {}
+    grids = settings.grids
+    if grids == "auto":
+        nano, rows, rarer = _class_counts(records, task, meter, nano, rows, weights)
+        grids = 2 if rarer >= SECOND else 1
+        figures["rarer_classes_times_epsilon"] = round(rarer)
+    first_nano = nano if grids == 1 else nano // 2
     first = choose_and_count(
         records,
         meter,
@@ -56,34 +66,30 @@ def release_grids(
         rows=rows,
         weights=weights,
         score=score,
-        label="grid" if settings.grids == 1 else "first grid",
+        label="grid" if grids == 1 else "first grid",
     )
     cuts = cuts_of(first.grid, task.attributes)
-    figures: dict[str, Any] = {"grids_used": 1, "candidates": first.candidates, "most_cells": first.most_cells}
-    if settings.grids == 1:
+    figures |= {"grids_used": 1, "candidates": first.candidates, "most_cells": first.most_cells}
+    if grids == 1:
         return cuts, first, figures
-    if settings.grids == "adaptive" and mixed_share(first) < MIXED:
-        return cuts, _measured_again(records, meter, first, nano - first_nano, weights), figures
     return _second(records, task, meter, first, nano - first_nano, settings, rows, weights, figures)
 
 
-def mixed_share(chosen: Chosen) -> float:
-    """The share of records on the wrong side in the published counts, over cells that stand out of the noise."""
-    counts = np.maximum(chosen.noisy.reshape(len(chosen.noisy), -1), 0)
-    totals = counts.sum(axis=0)
-    clear = totals >= 4 * NANO / chosen.rate
-    return float((totals - counts.max(axis=0))[clear].sum() / max(int(totals[clear].sum()), 1))
+def _class_counts(
+    records: Callable[[], Records], task: Task, meter: Meter, nano: int, rows: int | None, weights: Weights
+) -> tuple[int, int, float]:
+    """What is left of the budget, the number of records, and ε times those outside the most frequent class.
 
-
-def _measured_again(records: Callable[[], Records], meter: Meter, first: Chosen, nano: int, weights: Weights) -> Chosen:
-    """The same counts with the rest of the budget, averaged with the first by precision."""
-    rate = weights.usable(nano // factor_of(meter))
-    again: Table = meter.laplace(
-        lambda: records().table(first.grid).reshape(-1), rate=rate, weights=weights.groups, label="first grid: counts again"
-    ).reshape(first.noisy.shape)
-    a, b = float(first.rate) ** 2, float(rate) ** 2
-    noisy = np.rint((a * first.noisy + b * again) / (a + b)).astype(np.int64)
-    return replace(first, noisy=noisy, rate=int(np.sqrt(a + b)))
+    Records of less weight than the heaviest count for less, as their budgets do.
+    """
+    part = nano // CLASS_PART
+    rate = weights.usable(part // factor_of(meter))
+    if rate < 1:
+        raise InputError("the budget is too small for this release; raise epsilon")
+    noisy = meter.laplace(lambda: records().table(()), rate=rate, weights=weights.groups, label="class counts")
+    size = max(1, int(noisy.sum())) if rows is None else weights.total(rows)
+    rarer = max(0.0, float(size - noisy.max())) / weights.top * (nano - part) / factor_of(meter) / NANO
+    return nano - part, size if rows is None else rows, rarer
 
 
 def _second(
