@@ -1,0 +1,232 @@
+"""From the counts of one table to the scores of every coarser grid over the same attributes.
+
+The counts of a coarse level are sums of those of the next finer one. Small tables hold all levels of an attribute side by
+side (16 nodes, then 8, 4, 2), so that a handful of array operations scores all grids at once; a table for which that would
+be too much is cut level by level along its first attribute. Either way the work is the cells of the grids, whatever the
+number of records that were counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.grids.counting import Table
+from sfumato.grids.levels import Levels
+from sfumato.grids.quality import SCALE, Quality, top_two
+
+_SIDE_BY_SIDE = 1 << 15  # cells scored in one go: they stay in the cache
+_LONGEST_VALUES = 1 << 20
+_SHORT = 150  # below this many numbers per node, one call for all nodes is faster than one call per node
+Units = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rolling:
+    """Scores in units of 2**-16 record.
+
+    Attributes
+    ----------
+    taxonomies, quality
+    binary : bool
+        Tables hold the difference of two classes; scores then lack half of the total weight, the same for every grid.
+    total : int
+        No count or difference is larger.
+    """
+
+    taxonomies: tuple[Levels, ...]
+    quality: Quality
+    binary: bool
+    total: int
+    steps: dict[tuple[int, int], _Step] = field(default_factory=dict)
+
+    def scores(self, table: Table, attributes: tuple[int, ...], levels: NDArray[np.int64]) -> Units:
+        """Score of every grid (a row of `levels`), from a table of the largest level of each attribute.
+
+        >>> taxonomies = (Levels.numeric("age", [0, 20, 40, 60, 80]),)
+        >>> rolling = Rolling(taxonomies, Quality.of(10**9), True, 60)
+        >>> rolling.scores(np.array([[-10, 20, 20, -10]]), (0,), np.array([[1], [2]])) // SCALE
+        array([ 9, 29])
+        """
+        if len(levels) == 1:
+            return self._cells(table.reshape(len(table), -1)).reshape(1)
+        order = np.lexsort(levels.T[::-1])
+        ordered = np.ascontiguousarray(levels[order].T)
+        units = np.empty(len(levels), dtype=np.int64)
+        top: list[int] = ordered.max(axis=1).tolist()
+        self._cut(table.reshape(len(table), 1, -1), attributes, top, ordered, units)
+        scores = np.empty_like(units)
+        scores[order] = units
+        return scores
+
+    def coarsen(self, table: Table, axis: int, j: int, level: int, target: int) -> Table:
+        """The same counts with one axis rolled up from one level of its attribute to another; level 0 drops the axis."""
+        if target == 0:
+            return np.asarray(np.add.reduce(table, axis=axis))
+        shape = table.shape
+        flat = table.reshape(prod(shape[:axis]), shape[axis], -1)
+        for finer in range(level, target, -1):
+            step = self._step(j, finer)
+            out = np.empty((flat.shape[0], step.nodes, flat.shape[2]), dtype=np.int64)
+            step.sum(flat, out)
+            flat = out
+        return flat.reshape(*shape[:axis], -1, *shape[axis + 1 :])
+
+    def _cut(
+        self, table: Table, attributes: tuple[int, ...], top: list[int], levels: NDArray[np.int64], units: Units
+    ) -> None:
+        """Scores of the grids that agree in the attributes before these.
+
+        Axes of the table: class, cells of the attributes before, cells of these. `levels` has a row per attribute and its
+        columns in lexicographic order.
+        """
+        sizes = [self.taxonomies[j].sizes for j in attributes]
+        lowest, highest = levels.min(axis=1).tolist(), levels.max(axis=1).tolist()
+        shape = [s[level] for s, level in zip(sizes, top, strict=True)]
+        for i, j in enumerate(attributes):
+            if highest[i] < top[i]:
+                table = self.coarsen(table.reshape(len(table), -1, *shape), i + 2, j, top[i], highest[i])
+                shape[i] = sizes[i][highest[i]]
+        if len(units) == 1:
+            units[:] = self._cells(table.reshape(len(table), -1))
+            return
+        outer = table.size // (len(table) * prod(shape))
+        wide = [sum(s[low : high + 1]) for s, low, high in zip(sizes, lowest, highest, strict=True)]
+        if len(attributes) < 2 or outer * prod(wide) <= _SIDE_BY_SIDE:
+            found = self._side_by_side(table.reshape(len(table), outer, *shape), attributes, lowest, highest)
+            units[:] = found[tuple(row - low for row, low in zip(levels, lowest, strict=True))]
+        else:
+            self._by_level(table, attributes, lowest, highest, levels, units)
+
+    def _by_level(
+        self,
+        table: Table,
+        attributes: tuple[int, ...],
+        lowest: list[int],
+        highest: list[int],
+        levels: NDArray[np.int64],
+        units: Units,
+    ) -> None:
+        """Cut along the first attribute: its levels one after the other, finest first."""
+        ends = np.searchsorted(levels[0], np.arange(lowest[0], highest[0] + 2)).tolist()
+        sizes = self.taxonomies[attributes[0]].sizes
+        inner = prod(self.taxonomies[j].sizes[level] for j, level in zip(attributes[1:], highest[1:], strict=True))
+        outer = table.size // (len(table) * sizes[highest[0]] * inner)
+        for level in range(highest[0], lowest[0] - 1, -1):
+            first, last = ends[level - lowest[0]], ends[level - lowest[0] + 1]
+            if first < last:
+                flat = table.reshape(len(table), -1, inner)
+                self._cut(flat, attributes[1:], highest[1:], levels[1:, first:last], units[first:last])
+            if level > lowest[0]:
+                axes = table.reshape(len(table), outer, sizes[level], inner)
+                table = self.coarsen(axes, 2, attributes[0], level, level - 1)
+
+    def _side_by_side(self, table: Table, attributes: tuple[int, ...], lowest: list[int], highest: list[int]) -> Units:
+        """Scores of all combinations of levels between the lowest and the highest: one axis per attribute."""
+        blocks = []
+        for axis, (j, low, high) in enumerate(zip(attributes, lowest, highest, strict=True), start=2):
+            sizes = self.taxonomies[j].sizes[low : high + 1]
+            starts = [0]
+            for size in sizes:
+                starts.append(starts[-1] + size)
+            blocks.append(starts)
+            if low == high:
+                continue
+            shape = table.shape
+            flat = table.reshape(prod(shape[:axis]), shape[axis], -1)
+            wide = np.empty((flat.shape[0], starts[-1], flat.shape[2]), dtype=np.int64)
+            wide[:, starts[-2] :] = flat
+            for level in range(high, low, -1):
+                at = level - low
+                self._step(j, level).sum(wide[:, starts[at] : starts[at + 1]], wide[:, starts[at - 1] : starts[at]])
+            table = wide.reshape(*shape[:axis], starts[-1], *shape[axis + 1 :])
+        units = self._cells(table)
+        for axis, starts in enumerate(blocks):
+            units = _sums(units, axis, starts)
+        return units
+
+    def _cells(self, table: Table) -> Units:
+        """Scores of cells, summed over the second axis."""
+        if not self.binary:
+            return np.asarray(self.quality.units(*top_two(table)).sum(axis=0))
+        gap = np.abs(table[0])
+        if self.values is not None:
+            return np.asarray(np.add.reduce(self.values.take(gap, mode="wrap"), axis=0))
+        lost = self.quality.lost.take(gap, mode="clip")
+        return np.asarray(np.add.reduce(gap, axis=0) * (SCALE // 2) - np.add.reduce(lost, axis=0))
+
+    @cached_property
+    def values(self) -> Units | None:
+        """The score of a cell by its class difference, as far as any difference can reach; None if that is too far."""
+        if self.total >= _LONGEST_VALUES:
+            return None
+        gap = np.arange(self.total + 1)
+        return np.asarray(gap * (SCALE // 2) - self.quality.lost.take(gap, mode="clip"))
+
+    def _step(self, j: int, level: int) -> _Step:
+        if (j, level) not in self.steps:
+            self.steps[j, level] = _Step.of(self.taxonomies[j], level)
+        return self.steps[j, level]
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """Sums that lead from one level to the next coarser one."""
+
+    starts: NDArray[np.int64]
+    slices: list[slice]
+    pairs: int | None  # neighbours are added in pairs (an odd one at the end stays alone); None for any other tree
+    odd: bool
+    nodes: int
+
+    @classmethod
+    def of(cls, taxonomy: Levels, level: int) -> _Step:
+        starts = taxonomy.within(level - 1, level)
+        size = taxonomy.sizes[level]
+        ends = [*starts[1:].tolist(), size]
+        in_pairs = np.array_equal(starts, np.arange(0, size, 2))
+        slices = [slice(a, b) for a, b in zip(starts.tolist(), ends, strict=True)]
+        return cls(starts, slices, size // 2 if in_pairs else None, bool(size % 2), starts.size)
+
+    def sum(self, fine: Table, coarse: Table) -> None:
+        """Fill `coarse` from `fine`; both have the nodes on their middle axis."""
+        width = fine.shape[2]
+        if self.pairs is not None:
+            end = 2 * self.pairs
+            if 1 < width < 8 and fine.size > 2000:  # inner loops this short are slow: one call per number in them is not
+                for i in range(width):
+                    np.add(fine[:, 0:end:2, i], fine[:, 1:end:2, i], out=coarse[:, : self.pairs, i])
+            else:
+                np.add(fine[:, 0:end:2], fine[:, 1:end:2], out=coarse[:, : self.pairs])
+            if self.odd:
+                coarse[:, -1] = fine[:, -1]
+        elif fine.shape[0] * width < _SHORT:
+            np.add.reduceat(fine, self.starts, axis=1, out=coarse)
+        elif width < 64:
+            for node, part in enumerate(self.slices):
+                own = coarse[:, node]
+                np.copyto(own, fine[:, part.start])
+                for child in range(part.start + 1, part.stop):
+                    np.add(own, fine[:, child], out=own)
+        else:
+            for node, part in enumerate(self.slices):
+                np.add.reduce(fine[:, part], axis=1, out=coarse[:, node])
+
+
+def _sums(units: Units, axis: int, starts: list[int]) -> Units:
+    """One axis summed level by level."""
+    if len(starts) == 2:
+        return np.asarray(np.add.reduce(units, axis=axis, keepdims=True))
+    shape = units.shape
+    if units.size // shape[axis] < _SHORT:
+        return np.asarray(np.add.reduceat(units, starts[:-1], axis=axis))
+    flat = units.reshape(prod(shape[:axis]), shape[axis], -1)
+    out = np.empty((flat.shape[0], len(starts) - 1, flat.shape[2]), dtype=np.int64)
+    for level, (a, b) in enumerate(pairwise(starts)):
+        np.add.reduce(flat[:, a:b], axis=1, out=out[:, level])
+    return out.reshape(*shape[:axis], -1, *shape[axis + 1 :])

@@ -1,0 +1,139 @@
+"""Records laid out for counting many tables: sorted by class, one narrow column per attribute and level.
+
+A table of a set of attributes is one pass: codes of all but the last attribute are kept from the table before (sets that
+follow each other share them), the last is added and counted piece by piece, in pieces that stay in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.grids.counting import Records, Table
+from sfumato.grids.levels import Levels
+
+_Column = NDArray[np.integer]
+_PIECE = 1 << 16
+_CROWDED = 8  # with fewer rows per cell than this, one table of signed weights is faster than one table per class
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The records, sorted by class.
+
+    With two classes only the difference (second class minus first) is counted: in a cell with n records and difference d
+    the score is ``(n + |d|)/2 - h(|d|)``, and the n/2 add up to the same for every grid.
+
+    Examples
+    --------
+    >>> taxonomies = (Levels.numeric("age", [0, 20, 40, 60, 80]), Levels.flat("sex", ["F", "M"]))
+    >>> records = Records(taxonomies, np.array([[0, 0], [1, 1], [3, 1]]), np.array([0, 1, 1]), ("no", "yes"))
+    >>> Rows.of(records).count((0, 1), (1, 1)).tolist()
+    [[[-1, 1], [0, 1]]]
+    """
+
+    taxonomies: tuple[Levels, ...]
+    leaves: tuple[_Column, ...]
+    bounds: tuple[int, ...]
+    weights: NDArray[np.float64] | None
+    binary: bool
+    columns: dict[tuple[int, int], _Column] = field(default_factory=dict)
+    codes: dict[int, tuple[tuple[tuple[int, int], ...], _Column]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, records: Records) -> Rows:
+        k = len(records.class_labels)
+        classes = records.classes.astype(narrow(k))
+        order = np.argsort(classes, kind="stable")
+        bounds = np.searchsorted(classes[order], np.arange(k + 1))
+        taxonomies = records.taxonomies
+        leaves = tuple(records.leaves[:, j].astype(narrow(t.leaves))[order] for j, t in enumerate(taxonomies))
+        weights = None if records.weights is None else records.weights[order].astype(np.float64)
+        return cls(taxonomies, leaves, tuple(bounds.tolist()), weights, k == 2)
+
+    @property
+    def size(self) -> int:
+        return self.bounds[-1]
+
+    @property
+    def tables(self) -> int:
+        """How many numbers a cell has: the difference of two classes, or one count per class."""
+        return 1 if self.binary else len(self.bounds) - 1
+
+    def count(self, attributes: Sequence[int], levels: Sequence[int]) -> Table:
+        """Counts (or the difference) of the cells of some attributes: classes first, then one axis per attribute."""
+        sizes = [self.taxonomies[j].sizes[level] for j, level in zip(attributes, levels, strict=True)]
+        cells = prod(sizes)
+        which = tuple(zip(attributes, levels, strict=True))
+        if self.binary and (self.weights is not None or cells * _CROWDED > self.size):
+            difference = self._bincount(which, slice(0, self.size), cells, self.signed)
+            return difference.astype(np.int64).reshape(1, *sizes)
+        piece = max(_PIECE, 2 * cells)
+        tables = []
+        for first, end in zip(self.bounds[:-1], self.bounds[1:], strict=True):
+            table = np.zeros(cells, dtype=np.int64)
+            for start in range(first, end, piece):
+                part = slice(start, min(start + piece, end))
+                table += self._bincount(which, part, cells, self.weights).astype(np.int64, copy=False)
+            tables.append(table)
+        table = (tables[1] - tables[0])[None] if self.binary else np.stack(tables)
+        return table.reshape(len(table), *sizes)
+
+    @cached_property
+    def signed(self) -> NDArray[np.float64]:
+        """Weights, those of the first of two classes negative."""
+        weights = np.ones(self.size) if self.weights is None else self.weights.copy()
+        weights[: self.bounds[1]] *= -1.0
+        return weights
+
+    def _bincount(
+        self, which: tuple[tuple[int, int], ...], part: slice, cells: int, weights: NDArray[np.float64] | None
+    ) -> NDArray[Any]:
+        """Sums over some of the rows; exact also in float64, as the caller keeps all sums below 2**53."""
+        prefix = self._code(which[:-1])
+        code = np.zeros(part.stop - part.start, dtype=np.intp) if prefix is None else prefix[part].astype(np.intp)
+        if which:
+            j, level = which[-1]
+            code *= self.taxonomies[j].sizes[level]
+            code += self._column(j, level)[part]
+        return np.bincount(code, None if weights is None else weights[part], cells)
+
+    def _code(self, which: tuple[tuple[int, int], ...]) -> _Column | None:
+        """One number per row for its cell in some attributes at some levels; the latest of each length are kept."""
+        if len(which) < 2:
+            return self._column(*which[0]) if which else None
+        kept = self.codes.get(len(which))
+        if kept is not None and kept[0] == which:
+            return kept[1]
+        before = self._code(which[:-1])
+        assert before is not None
+        size = self.taxonomies[which[-1][0]].sizes[which[-1][1]]
+        code = before.astype(narrow(prod(self.taxonomies[j].sizes[level] for j, level in which)))
+        code *= code.dtype.type(size)
+        code += self._column(*which[-1])
+        self.codes[len(which)] = (which, code)
+        return code
+
+    def _column(self, j: int, level: int) -> _Column:
+        """The node of every row at one level."""
+        t = self.taxonomies[j]
+        if level == t.height - 1:
+            return self.leaves[j]
+        if (j, level) not in self.columns:
+            self.columns[j, level] = t.maps[level].astype(narrow(t.sizes[level]))[self.leaves[j]]
+        return self.columns[j, level]
+
+
+def narrow(size: int) -> type[np.integer]:
+    """The narrowest type that holds the numbers up to `size`.
+
+    >>> [narrow(n).__name__ for n in (255, 256, 65535, 65536, 1 << 31)]
+    ['uint8', 'uint16', 'uint16', 'int32', 'int64']
+    """
+    return np.uint8 if size < 1 << 8 else np.uint16 if size < 1 << 16 else np.int32 if size < 1 << 31 else np.int64
