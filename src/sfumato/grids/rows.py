@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -71,19 +72,19 @@ class Rows:
         sizes = [self.taxonomies[j].sizes[level] for j, level in zip(attributes, levels, strict=True)]
         cells = prod(sizes)
         which = tuple(zip(attributes, levels, strict=True))
-        if self.binary and (self.weights is not None or cells * _CROWDED > self.size):
-            difference = self._bincount(which, slice(0, self.size), cells, self.signed)
-            return difference.astype(np.int64).reshape(1, *sizes)
+        signed = self.binary and (self.weights is not None or cells * _CROWDED > self.size)
+        weights = self.signed if signed else self.weights
         piece = max(_PIECE, 2 * cells)
         tables = []
-        for first, end in zip(self.bounds[:-1], self.bounds[1:], strict=True):
-            table = np.zeros(cells, dtype=np.int64)
-            for start in range(first, end, piece):
-                part = slice(start, min(start + piece, end))
-                table += self._bincount(which, part, cells, self.weights).astype(np.int64, copy=False)
-            tables.append(table)
-        table = (tables[1] - tables[0])[None] if self.binary else np.stack(tables)
-        return table.reshape(len(table), *sizes)
+        for first, end in [(0, self.size)] if signed else pairwise(self.bounds):
+            starts = range(first, max(end, first + 1), piece)
+            parts = (self._bincount(which, slice(start, min(start + piece, end)), cells, weights) for start in starts)
+            table = next(parts)
+            for part in parts:
+                table += part
+            tables.append(table.astype(np.int64, copy=False))
+        found = (tables[1] - tables[0])[None] if self.binary and not signed else np.stack(tables)
+        return found.reshape(len(found), *sizes)
 
     @cached_property
     def signed(self) -> NDArray[np.float64]:
