@@ -79,6 +79,17 @@ def test_the_minimum_is_the_minimum_or_an_error(kind):
         minimise(kind, signed, weights, penalty=0.5, noise=noise, most_steps=1)
 
 
+def test_the_minimum_is_found_where_its_value_is_nearly_nothing():
+    """Loss, penalty and noise cancel: what rounding leaves of the value is larger than what the last step gains."""
+    rows = np.full((3, 2), (1 - 1e-12) / np.sqrt(2))
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        noise = np.array([-1.28701954, 0.60250592]) + rng.normal(0, 1e-6, 2)
+        f = minimise("logistic", rows, np.ones(3), penalty=1.0, noise=noise)
+        gradient = rows.T @ loss_parts("logistic", rows @ f)[1] + f + noise
+        assert np.linalg.norm(gradient) < 1e-8
+
+
 def _training(kind="logistic", seed=0, n=400):
     rng = np.random.default_rng(seed)
     nano = rng.choice([0.05, 0.3, 1.0], n, p=[0.5, 0.4, 0.1])
