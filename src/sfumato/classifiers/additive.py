@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from sfumato.classifiers.additive_settings import MIXED, AdditiveSettings, automatic
 from sfumato.classifiers.base import Floats, PrivateClassifier
+from sfumato.classifiers.main_effects import main_effects
 from sfumato.errors import InputError
 from sfumato.grids.counting import Records
 from sfumato.grids.levels import Levels
@@ -118,33 +119,26 @@ def add_term(
     ).reshape(shape)
     return Term(
         grid,
-        cell_scores(noisy, prior=settings.prior * NANO / count_unit),
+        cell_scores(noisy, noise=NANO / count_unit, prior=settings.prior),
         np.maximum(noisy, 0).sum(axis=0) / UNIT,
         NANO / count_unit / UNIT,
     )
 
 
-def cell_scores(noisy: NDArray[np.int64], *, prior: float) -> Floats:
+def cell_scores(noisy: NDArray[np.int64], *, noise: float, prior: float) -> Floats:
     """Log-odds per cell, drawn towards what the columns say one at a time where the noise drowns the cell.
 
-    A cell's prior is worth `prior` units and has the class shares of naive Bayes over the grid's own margins. A margin sums
-    signed noise, so its noise grows with the root of the cells it sums, and so does its own prior (the overall shares).
+    A cell's prior is worth `prior` units of the `noise` per class and has the class shares of `main_effects`; a grid of one
+    column has the overall shares instead.
     """
-    axes = range(1, noisy.ndim)
     classes = len(noisy)
     held = np.maximum(noisy, 0).astype(np.float64)
-    totals = held.reshape(classes, -1).sum(axis=1) + prior
-    overall = np.log(totals / totals.sum() * classes)
-    expected = np.broadcast_to(overall.reshape(-1, *([1] * (noisy.ndim - 1))), noisy.shape)
-    for axis in axes if noisy.ndim > 2 else ():
-        margin = np.maximum(noisy.sum(axis=tuple(a for a in axes if a != axis)), 0)
-        behind = np.sqrt(noisy[0].size / margin.shape[1])
-        says = np.log(margin + prior * behind * np.exp(overall)[:, None]) - overall[:, None]
-        says = says - says.mean(axis=0, keepdims=True)
-        expected = expected + says.reshape(classes, *(noisy.shape[a] if a == axis else 1 for a in axes))
-    share = np.exp(expected - expected.max(axis=0, keepdims=True))
-    share = share / share.sum(axis=0, keepdims=True) * classes
-    logs = np.log(held + prior * np.maximum(share, 1e-9))
+    if noisy.ndim > 2:
+        share = main_effects(held / noise)
+    else:
+        totals = held.reshape(classes, -1).sum(axis=1) + noise
+        share = np.broadcast_to((totals / totals.sum()).reshape(-1, *([1] * (noisy.ndim - 1))), noisy.shape)
+    logs = np.log(held + prior * noise * classes * np.maximum(share, 1e-9))
     return np.asarray(logs - logs.mean(axis=0, keepdims=True))
 
 

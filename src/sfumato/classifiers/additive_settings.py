@@ -106,7 +106,7 @@ def automatic(
     # A choice among tens of thousands is off by about ten units of its noise: at small signals that is what costs most.
     select = float(np.clip(0.4 - 0.085 * np.log2(signal / 7200), 0.15, 0.45)) if signal > 0 else 0.45
     if signal < ONE_TERM:
-        found = AdditiveSettings(1, first=3, select=0.37, cells=0.3, cap=cap)
+        found = AdditiveSettings(1, first=3, select=0.45, cells=0.22, prior=1.5, cap=cap)
     elif mixed:
         found = AdditiveSettings(int(np.clip(round(1.35 * np.log2(signal / 1000)), 3, 10)), select=select, cap=cap)
     elif signal < FAIR:
