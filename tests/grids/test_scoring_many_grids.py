@@ -81,6 +81,8 @@ def test_scores_do_not_depend_on_how_the_work_is_cut(case):
         (rows, "_PIECE"): 7,
         (rows, "_CROWDED"): 0,
         (scoring, "_MOST_CELLS"): 12,
+        (scoring, "_TOGETHER"): 0,
+        (scoring, "_MOST_WAITING"): 100,
     }
     for which in (list(small), *([key] for key in small)):
         with pytest.MonkeyPatch.context() as patch:
@@ -108,11 +110,11 @@ def test_a_coarser_axis_is_the_coarser_table(case, data):
     records, _ = case
     top = tuple((j, t.height - 1) for j, t in enumerate(records.taxonomies))
     axis = data.draw(st.integers(0, len(top) - 1))
-    level = data.draw(st.integers(0, top[axis][1]))
-    rolled = Rolling(records.taxonomies, Quality.of(10**8), False, 0).coarsen(
+    level = data.draw(st.integers(1, top[axis][1]))
+    rolled = Rolling(records.taxonomies, Quality.of(10**8), 2, 0).coarsen(
         records.table(top), axis + 1, axis, top[axis][1], level
     )
-    wanted = tuple((j, level if j == axis else now) for j, now in top if j != axis or level)
+    wanted = tuple((j, level if j == axis else now) for j, now in top)
     assert (rolled == records.table(wanted)).all()
 
 

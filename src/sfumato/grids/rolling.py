@@ -33,41 +33,37 @@ class Rolling:
     Attributes
     ----------
     taxonomies, quality
-    binary : bool
-        Tables hold the difference of two classes; scores then lack half of the total weight, the same for every grid.
+    numbers : int
+        Numbers per cell: one count per class, or (1) the difference of two classes. Scores of differences lack half of the
+        total weight, the same for every grid.
     total : int
         No count or difference is larger.
     """
 
     taxonomies: tuple[Levels, ...]
     quality: Quality
-    binary: bool
+    numbers: int
     total: int
     steps: dict[tuple[int, int], _Step] = field(default_factory=dict)
 
-    def scores(self, table: Table, attributes: tuple[int, ...], levels: NDArray[np.int64]) -> Units:
-        """Score of every grid (a row of `levels`), from a table of the largest level of each attribute.
+    def scores(self, tables: Table, attributes: tuple[int, ...], levels: NDArray[np.int64]) -> Units:
+        """Score of every grid from a table of the largest level of each attribute, for several tables at once.
+
+        `tables` has the tables on its first axis and the numbers of a cell on its second; `levels` a row per attribute and
+        a column per grid, in lexicographic order. The tables may be of different attributes, if their taxonomies are alike.
 
         >>> taxonomies = (Levels.numeric("age", [0, 20, 40, 60, 80]),)
-        >>> rolling = Rolling(taxonomies, Quality.of(10**9), True, 60)
-        >>> rolling.scores(np.array([[-10, 20, 20, -10]]), (0,), np.array([[1], [2]])) // SCALE
-        array([ 9, 29])
+        >>> rolling = Rolling(taxonomies, Quality.of(10**9), 1, 60)
+        >>> rolling.scores(np.array([[[-10, 20, 20, -10]]]), (0,), np.array([[1, 2]])) // SCALE
+        array([[ 9, 29]])
         """
-        if len(levels) == 1:
-            return self._cells(table.reshape(len(table), -1)).reshape(1)
-        order = np.lexsort(levels.T[::-1])
-        ordered = np.ascontiguousarray(levels[order].T)
-        units = np.empty(len(levels), dtype=np.int64)
-        top: list[int] = ordered.max(axis=1).tolist()
-        self._cut(table.reshape(len(table), 1, -1), attributes, top, ordered, units)
-        scores = np.empty_like(units)
-        scores[order] = units
-        return scores
+        units = np.empty((len(tables), levels.shape[1]), dtype=np.int64)
+        top: list[int] = levels.max(axis=1).tolist()
+        self._cut(tables.reshape(len(tables) * self.numbers, 1, -1), attributes, top, levels, units)
+        return units
 
     def coarsen(self, table: Table, axis: int, j: int, level: int, target: int) -> Table:
-        """The same counts with one axis rolled up from one level of its attribute to another; level 0 drops the axis."""
-        if target == 0:
-            return np.asarray(np.add.reduce(table, axis=axis))
+        """The same counts with one axis rolled up from one level of its attribute to a coarser one."""
         shape = table.shape
         flat = table.reshape(prod(shape[:axis]), shape[axis], -1)
         for finer in range(level, target, -1):
@@ -82,8 +78,7 @@ class Rolling:
     ) -> None:
         """Scores of the grids that agree in the attributes before these.
 
-        Axes of the table: class, cells of the attributes before, cells of these. `levels` has a row per attribute and its
-        columns in lexicographic order.
+        Axes of the table: tables and their numbers per cell, cells of the attributes before, cells of these.
         """
         sizes = [self.taxonomies[j].sizes for j in attributes]
         lowest, highest = levels.min(axis=1).tolist(), levels.max(axis=1).tolist()
@@ -92,14 +87,14 @@ class Rolling:
             if highest[i] < top[i]:
                 table = self.coarsen(table.reshape(len(table), -1, *shape), i + 2, j, top[i], highest[i])
                 shape[i] = sizes[i][highest[i]]
-        if len(units) == 1:
-            units[:] = self._cells(table.reshape(len(table), -1))
+        if units.shape[1] == 1:
+            units[:, 0] = self._cells(table.reshape(len(table), -1))
             return
         outer = table.size // (len(table) * prod(shape))
         wide = [sum(s[low : high + 1]) for s, low, high in zip(sizes, lowest, highest, strict=True)]
         if len(attributes) < 2 or outer * prod(wide) <= _SIDE_BY_SIDE:
             found = self._side_by_side(table.reshape(len(table), outer, *shape), attributes, lowest, highest)
-            units[:] = found[tuple(row - low for row, low in zip(levels, lowest, strict=True))]
+            units[:] = found[:, *(row - low for row, low in zip(levels, lowest, strict=True))]
         else:
             self._by_level(table, attributes, lowest, highest, levels, units)
 
@@ -121,13 +116,13 @@ class Rolling:
             first, last = ends[level - lowest[0]], ends[level - lowest[0] + 1]
             if first < last:
                 flat = table.reshape(len(table), -1, inner)
-                self._cut(flat, attributes[1:], highest[1:], levels[1:, first:last], units[first:last])
+                self._cut(flat, attributes[1:], highest[1:], levels[1:, first:last], units[:, first:last])
             if level > lowest[0]:
                 axes = table.reshape(len(table), outer, sizes[level], inner)
                 table = self.coarsen(axes, 2, attributes[0], level, level - 1)
 
     def _side_by_side(self, table: Table, attributes: tuple[int, ...], lowest: list[int], highest: list[int]) -> Units:
-        """Scores of all combinations of levels between the lowest and the highest: one axis per attribute."""
+        """Scores of all combinations of levels from the lowest to the highest: tables first, then one axis per attribute."""
         blocks = []
         for axis, (j, low, high) in enumerate(zip(attributes, lowest, highest, strict=True), start=2):
             sizes = self.taxonomies[j].sizes[low : high + 1]
@@ -146,19 +141,20 @@ class Rolling:
                 self._step(j, level).sum(wide[:, starts[at] : starts[at + 1]], wide[:, starts[at - 1] : starts[at]])
             table = wide.reshape(*shape[:axis], starts[-1], *shape[axis + 1 :])
         units = self._cells(table)
-        for axis, starts in enumerate(blocks):
+        for axis, starts in enumerate(blocks, start=1):
             units = _sums(units, axis, starts)
         return units
 
     def _cells(self, table: Table) -> Units:
         """Scores of cells, summed over the second axis."""
-        if not self.binary:
-            return np.asarray(self.quality.units(*top_two(table)).sum(axis=0))
-        gap = np.abs(table[0])
+        if self.numbers > 1:
+            by_class = np.moveaxis(table.reshape(-1, self.numbers, *table.shape[1:]), 1, 0)
+            return np.asarray(self.quality.units(*top_two(by_class)).sum(axis=1))
+        gap = np.abs(table)
         if self.values is not None:
-            return np.asarray(np.add.reduce(self.values.take(gap, mode="wrap"), axis=0))
+            return np.asarray(np.add.reduce(self.values.take(gap, mode="wrap"), axis=1))
         lost = self.quality.lost.take(gap, mode="clip")
-        return np.asarray(np.add.reduce(gap, axis=0) * (SCALE // 2) - np.add.reduce(lost, axis=0))
+        return np.asarray(np.add.reduce(gap, axis=1) * (SCALE // 2) - np.add.reduce(lost, axis=1))
 
     @cached_property
     def values(self) -> Units | None:

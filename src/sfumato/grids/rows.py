@@ -63,7 +63,7 @@ class Rows:
         return self.bounds[-1]
 
     @property
-    def tables(self) -> int:
+    def numbers(self) -> int:
         """How many numbers a cell has: the difference of two classes, or one count per class."""
         return 1 if self.binary else len(self.bounds) - 1
 

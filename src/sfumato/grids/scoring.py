@@ -27,6 +27,8 @@ from sfumato.grids.rows import Rows
 _MOST_CELLS = 1 << 24  # of one table
 _FEW_ROWS = 1 << 14  # with fewer, a pass costs its calls rather than its rows
 _ROWS_PER_CELL = 4  # rolling up one cell costs about as much as counting this many rows
+_TOGETHER = 1 << 16  # numbers rolled up at once: they stay in the cache
+_MOST_WAITING = 1 << 23
 Scorer = Callable[[Records, Pool, Quality], NDArray[np.float64]]
 
 
@@ -54,14 +56,16 @@ def _score(records: Records, pool: Pool, quality: Quality) -> tuple[NDArray[np.f
     if total * SCALE >= 1 << 53:
         raise InputError("too many records (or too heavy weights) for exact scores; lower the weights")
     rows = Rows.of(records)
-    rolling = Rolling(records.taxonomies, quality, rows.binary, total)
-    units = np.empty(pool.size, dtype=np.int64)
+    rolling = Rolling(records.taxonomies, quality, rows.numbers, total)
+    alike = _Alike(rolling, np.empty(pool.size, dtype=np.int64))
     counting = time.process_time() - began
-    for job in _jobs(pool, records.taxonomies, rows.size, rows.tables):
+    for job in _jobs(pool, records.taxonomies, rows.size, rows.numbers):
         start = time.process_time()
         table = rows.count(job.attributes, job.levels)
         counting += time.process_time() - start
-        job.score(table, rolling, units)
+        _score_job(job, table, alike)
+    alike.finish()
+    units = alike.units
     if rows.binary:
         units += total * (SCALE // 2)
     return units / SCALE, counting, time.process_time() - began - counting
@@ -78,17 +82,54 @@ class _Job:
     cells: int
     margins: list[tuple[int, _Job]] = field(default_factory=list)
 
-    def score(self, table: Table, rolling: Rolling, units: NDArray[np.int64]) -> None:
-        units[self.index] = rolling.scores(table, self.attributes, self.grids)
-        for axis, job in self.margins:
-            margin = rolling.coarsen(table, axis + 1, self.attributes[axis], self.levels[axis], 0)
-            left = (*self.levels[:axis], *self.levels[axis + 1 :])
-            for i, (j, now, target) in enumerate(zip(job.attributes, left, job.levels, strict=True), start=1):
-                margin = rolling.coarsen(margin, i, j, now, target)
-            job.score(margin, rolling, units)
+
+def _score_job(job: _Job, table: Table, alike: _Alike) -> None:
+    alike.add(job, table)
+    for axis, other in job.margins:
+        margin = np.add.reduce(table, axis=axis + 1)
+        left = (*job.levels[:axis], *job.levels[axis + 1 :])
+        for i, (j, now, target) in enumerate(zip(other.attributes, left, other.levels, strict=True), start=1):
+            margin = alike.rolling.coarsen(margin, i, j, now, target)
+        _score_job(other, margin, alike)
 
 
-def _jobs(pool: Pool, taxonomies: tuple[Levels, ...], rows: int, tables: int) -> list[_Job]:
+@dataclass(eq=False)
+class _Alike:
+    """Small tables that want the same grids of the same tree shapes wait for each other, to be rolled up together."""
+
+    rolling: Rolling
+    units: NDArray[np.int64]
+    waiting: dict[tuple[object, ...], list[tuple[_Job, Table]]] = field(default_factory=dict)
+    cells: int = 0
+
+    def __post_init__(self) -> None:
+        shapes = [tuple(start.tobytes() for start in t.starts) for t in self.rolling.taxonomies]
+        self.shape_of = [shapes.index(shape) for shape in shapes]
+
+    def add(self, job: _Job, table: Table) -> None:
+        key = (tuple(self.shape_of[j] for j in job.attributes), job.grids.tobytes())
+        same = self.waiting.setdefault(key, [])
+        same.append((job, table))
+        self.cells += table.size
+        if len(same) * table.size >= _TOGETHER:
+            self._roll_up(self.waiting.pop(key))
+        elif self.cells >= _MOST_WAITING:
+            self.finish()
+
+    def finish(self) -> None:
+        for same in self.waiting.values():
+            self._roll_up(same)
+        self.waiting.clear()
+
+    def _roll_up(self, same: list[tuple[_Job, Table]]) -> None:
+        first = same[0][0]
+        tables = np.stack([table for _, table in same]) if len(same) > 1 else same[0][1][None]
+        for (job, table), units in zip(same, self.rolling.scores(tables, first.attributes, first.grids), strict=True):
+            self.units[job.index] = units
+            self.cells -= table.size
+
+
+def _jobs(pool: Pool, taxonomies: tuple[Levels, ...], rows: int, numbers: int) -> list[_Job]:
     """What to count: parts of the families, except those that are margins of others."""
     # Attributes with few levels first: cutting along them makes few parts.
     rank = sorted(range(len(taxonomies)), key=lambda j: taxonomies[j].height)
@@ -98,13 +139,13 @@ def _jobs(pool: Pool, taxonomies: tuple[Levels, ...], rows: int, tables: int) ->
         order = sorted(range(len(family.attributes)), key=lambda i: place[family.attributes[i]])
         attributes = tuple(family.attributes[i] for i in order)
         sizes = [taxonomies[j].sizes for j in attributes]
-        jobs.extend(_parts(attributes, sizes, family.levels[:, order], family.index, max(rows, _FEW_ROWS), tables))
+        jobs.extend(_parts(attributes, sizes, family.levels[:, order], family.index, max(rows, _FEW_ROWS), numbers))
     by_attributes: dict[tuple[int, ...], list[_Job]] = {}
     for job in jobs:
         by_attributes.setdefault(job.attributes, []).append(job)
     found: dict[int, tuple[int, int, _Job]] = {}  # the smallest table of which a job's is a margin
     for job in jobs:
-        if job.cells * tables > _ROWS_PER_CELL * rows:  # a sum over the cells would cost more than a pass
+        if job.cells * numbers > _ROWS_PER_CELL * rows:  # a sum over the cells would cost more than a pass
             continue
         for axis in range(len(job.attributes)):
             left = (*job.levels[:axis], *job.levels[axis + 1 :])
@@ -127,16 +168,17 @@ def _parts(
     grids: NDArray[np.int64],
     index: NDArray[np.int64],
     rows: int,
-    tables: int,
+    numbers: int,
 ) -> Iterator[_Job]:
     """Grids over one set of attributes, cut until the table that each part needs pays."""
     highest, lowest = grids.max(axis=0).tolist(), grids.min(axis=0).tolist()
     cells = prod(s[level] for s, level in zip(sizes, highest, strict=True))
-    if highest == lowest or cells * tables <= min(_MOST_CELLS, len(grids) * rows // _ROWS_PER_CELL):
-        yield _Job(attributes, tuple(highest), grids, index, cells)
+    if highest == lowest or cells * numbers <= min(_MOST_CELLS, len(grids) * rows // _ROWS_PER_CELL):
+        order = np.lexsort(grids.T[::-1]) if grids.size else np.zeros(len(grids), dtype=np.intp)
+        yield _Job(attributes, tuple(highest), np.ascontiguousarray(grids[order].T), index[order], cells)
         return
     # Cut along the attribute that differs most, in the middle of its levels.
     axis = int(np.argmax([s[high] / s[low] for s, high, low in zip(sizes, highest, lowest, strict=True)]))
     below = grids[:, axis] <= (highest[axis] + lowest[axis] - 1) // 2
     for part in (below, ~below):
-        yield from _parts(attributes, sizes, grids[part], index[part], rows, tables)
+        yield from _parts(attributes, sizes, grids[part], index[part], rows, numbers)
