@@ -29,6 +29,7 @@ FAMILY = {
     "gene": c.PrivGene,
     "output": c.OutputPerturbation,
     "histogram": c.HistogramClassifier,
+    "logistic": c.PrivateLogisticRegression,
 }
 LEARNERS = [name for name in FAMILY if name != "majority"]
 

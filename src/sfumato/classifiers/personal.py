@@ -34,11 +34,12 @@ class Training:
     """What every mechanism gets: rows ``y x`` with ‖x‖ <= 1, the level of each row, the roster, and the split."""
 
     kind: Loss
-    signed: Floats
+    signed: Any  # an array, or a sparse matrix of rows with ‖x‖₁ <= length
     groups: NDArray[np.int64]
     budgets: PersonBudgets
     regularization: float
     split: int = 1  # one-vs-rest fits share a budget
+    length: float = np.inf
 
     @property
     def dimension(self) -> int:
@@ -50,7 +51,14 @@ class Training:
 
     def calibrated(self, nano: int, meter: Meter) -> Calibration:
         moves = 2 if meter.neighbours == "replacement" else 1
-        return calibrate(nano, kind=self.kind, dimension=self.dimension, moves=moves, regularization=self.regularization)
+        return calibrate(
+            nano,
+            kind=self.kind,
+            dimension=self.dimension,
+            moves=moves,
+            regularization=self.regularization,
+            length=self.length,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +87,13 @@ def train(t: Training, meter: Meter, *, mechanism: str, threshold: int | None, p
 
 def _fit(t: Training, meter: Meter, at: Calibration, per_group: Floats, label: str, rows: Any = slice(None)) -> Floats:
     noise = meter.objective_noise(
-        t.dimension, beta=at.beta, weights=per_group, curvature=CURVATURE[t.kind], penalty=at.penalty, label=label
+        t.dimension,
+        beta=at.beta,
+        weights=per_group,
+        curvature=CURVATURE[t.kind],
+        penalty=at.penalty,
+        length=at.length,
+        label=label,
     )
     return minimise(t.kind, t.signed[rows], per_group[t.groups[rows]], penalty=at.penalty, noise=noise)
 

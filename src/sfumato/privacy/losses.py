@@ -100,6 +100,10 @@ def objective_loss(
     far, and of the two Hessian factors only one can work against us, the other being below one
     (Chaudhuri, Monteleoni & Sarwate 2011, with weights).
 
+    The same holds for b of density ∝ exp(-beta ‖b‖₁ / S) if every row has ‖x‖₁ <= S: blanking person u moves b by at most
+    ``w_u S`` in that norm, which is the same factor, and the Jacobians do not know the noise. For rows of few entries among
+    many (indicators) that is far less noise: √2 S per coordinate instead of the root of their number.
+
     >>> objective_loss([1.0], beta=0.1, curvature=0.25, penalty=10.0).tolist()
     [124692613]
     """

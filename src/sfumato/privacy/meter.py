@@ -178,14 +178,17 @@ class Meter:
         weights: ArrayLike,
         curvature: float,
         penalty: float,
+        length: float | None = None,
         label: str = "",
     ) -> NDArray[np.float64]:
-        """The noise vector of objective perturbation (see `losses.objective_loss`), weights per person group."""
+        """The noise vector of objective perturbation (see `losses.objective_loss`), weights per person group: spherical,
+        or Laplace per coordinate where `length` bounds the sum of the absolute values of every row."""
         moves = 2 if self.neighbours == "replacement" else 1
         loss = objective_loss(weights, beta=beta, curvature=curvature, penalty=penalty, moves=moves)
         self._charge(self._cost(1, loss, doubled=False), label, "objective perturbation")
         self.assume("the optimum of the perturbed objective is computed in real arithmetic (float64 stands in for it)")
-        return noise.spherical(dimension, beta, source=self._source)
+        draw, rate = (noise.spherical, beta) if length is None else (noise.coordinatewise, beta / length)
+        return draw(dimension, rate, source=self._source)
 
     def output_noise(self, dimension: int, *, beta: float, sensitivity: ArrayLike, label: str = "") -> NDArray[np.float64]:
         """Spherical noise for a vector that one record moves by at most `sensitivity` (per person group, in the stated
@@ -337,12 +340,7 @@ class Meter:
             raise PrivacyError("a call inside meter.sampled must use what its sample function returns; it was never called")
 
     def _cost(
-        self,
-        unit: int,
-        weights: ArrayLike,
-        *,
-        attributes: Mapping[str, int] | None = None,
-        doubled: bool = True,
+        self, unit: int, weights: ArrayLike, *, attributes: Mapping[str, int] | None = None, doubled: bool = True
     ) -> NDArray[np.int64]:
         """Cost vector: person groups first, then attributes; `unit` is the loss of a record of weight one."""
         groups = np.asarray(weights)

@@ -309,3 +309,19 @@ def spherical(dimension: int, beta: float, *, source: Source = SECURE) -> NDArra
     normal = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:dimension]
     norm = -np.log(uniform[2 * half :]).sum() / beta  # a sum of exponentials is Gamma(dimension)
     return np.asarray(norm * normal / np.linalg.norm(normal))
+
+
+def coordinatewise(dimension: int, rate: float, *, source: Source = SECURE) -> NDArray[np.float64]:
+    """A vector with density ∝ exp(-rate Σ|b_i|): independent real Laplace coordinates, for the same use as `spherical`.
+
+    >>> coordinatewise(4, 2.0).shape
+    (4,)
+    """
+    if dimension < 1:
+        raise InputError(f"a noise vector needs at least one coordinate, got {dimension}")
+    if not (np.isfinite(rate) and rate > 0):
+        raise InputError(f"the rate must be a positive number, got {rate!r}")
+    words = source.words(dimension)
+    uniform = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    # The bits that the uniform does not use give the sign.
+    return np.where(words & np.uint64(1), 1.0, -1.0) * -np.log(uniform) / rate
