@@ -42,33 +42,35 @@ def score_pool(records: Records, pool: Pool, quality: Quality) -> NDArray[np.flo
     >>> score_pool(rows, pool, quality).tolist() == [float(quality.score(rows.table(pool.grid(i)))) for i in range(6)]
     True
     """
-    return _score(records, pool, quality)[0]
+    return _score(records, pool, quality, lambda: 0.0)[0]
 
 
 def score_seconds(records: Records, pool: Pool, quality: Quality) -> tuple[float, float]:
     """Processor seconds for counting (passes over the records) and for rolling up and scoring: for the bench."""
-    return _score(records, pool, quality)[1:]
+    return _score(records, pool, quality, time.process_time)[1:]
 
 
-def _score(records: Records, pool: Pool, quality: Quality) -> tuple[NDArray[np.float64], float, float]:
-    began = time.process_time()
+def _score(
+    records: Records, pool: Pool, quality: Quality, clock: Callable[[], float]
+) -> tuple[NDArray[np.float64], float, float]:
+    began = clock()
     total = records.total
     if total * SCALE >= 1 << 53:
         raise InputError("too many records (or too heavy weights) for exact scores; lower the weights")
     rows = Rows.of(records)
     rolling = Rolling(records.taxonomies, quality, rows.numbers, total)
     alike = _Alike(rolling, np.empty(pool.size, dtype=np.int64))
-    counting = time.process_time() - began
+    counting = clock() - began
     for job in _jobs(pool, records.taxonomies, rows.size, rows.numbers):
-        start = time.process_time()
+        start = clock()
         table = rows.count(job.attributes, job.levels)
-        counting += time.process_time() - start
+        counting += clock() - start
         _score_job(job, table, alike)
     alike.finish()
     units = alike.units
     if rows.binary:
         units += total * (SCALE // 2)
-    return units / SCALE, counting, time.process_time() - began - counting
+    return units / SCALE, counting, clock() - began - counting
 
 
 @dataclass(frozen=True, eq=False)
