@@ -96,8 +96,8 @@ def test_version_and_help():
 
 def test_importing_sfumato_loads_no_engine_and_takes_little_time():
     code = (
-        "import sys, time; t = time.perf_counter(); import sfumato; sfumato.PersonBudgets; "
-        "print(time.perf_counter() - t); "
+        "import sys, time; t = time.process_time(); import sfumato; sfumato.PersonBudgets; "
+        "print(time.process_time() - t); "  # of the processor: a busy machine is not our fault
         "heavy = ('ibis', 'duckdb', 'pandas', 'sqlalchemy', 'matplotlib', 'sklearn', 'scipy'); "
         "print([m for m in heavy if m in sys.modules])"
     )

@@ -119,6 +119,9 @@ def bench(
     data: Annotated[Path | None, typer.Option(help="Folder with the public datasets of the papers.")] = None,
     plots: Annotated[Path | None, typer.Option(help="Write pictures to this folder.")] = None,
     peers: Annotated[bool, typer.Option("--peers", help="Run other libraries too, where they are installed.")] = False,
+    part: Annotated[
+        str | None, typer.Option(help="One part of a long bench: a data set, `time`, ... (see its help).")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run the experiments behind the figures in the documentation; each ends with its claims."""
@@ -130,7 +133,13 @@ def bench(
         return
     console = _console(stderr=True)
     found = run_bench(
-        name, quick=quick, data=data, plots=plots, peers=peers, progress=lambda s: console.print(f"[dim]{s}[/dim]")
+        name,
+        quick=quick,
+        data=data,
+        plots=plots,
+        peers=peers,
+        part=part,
+        progress=lambda s: console.print(f"[dim]{s}[/dim]"),
     )
     if as_json:
         _print_json(found)

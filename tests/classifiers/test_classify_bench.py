@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from sfumato.bench import classify
+from sfumato.bench import classify, run_bench
 from sfumato.bench.classify_data import census, census_schema
 from sfumato.bench.classify_methods import METHODS, misclassification
+from sfumato.errors import InputError
 
 
 def test_the_census_is_learnable_and_fits_its_schema():
@@ -45,3 +46,12 @@ def test_claims_follow_the_figures():
     assert not held["adult, ε 0.05: AutoClassifier against the bar"]
     assert held["adult, ε 1: AutoClassifier against the bar"]
     assert held["adult, ε 0.05: AutoClassifier against the majority class"]
+
+
+def test_a_part_of_a_bench_runs_alone_and_an_unknown_one_is_refused():
+    found = run_bench("classify", quick=True, part="time")
+    assert set(found["figures"]) == {"time"}
+    with pytest.raises(InputError, match="it has adult, bank"):
+        run_bench("classify", part="nothing")
+    with pytest.raises(InputError, match="leave --part out"):
+        run_bench("noise", part="adult")

@@ -26,15 +26,21 @@ def run_bench(
     data: Path | None = None,
     plots: Path | None = None,
     peers: bool = False,
+    part: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Run one bench by name; pictures go to `plots` if the bench draws any."""
+    """Run one bench by name, or one `part` of a long one; pictures go to `plots` if the bench draws any."""
     if name not in NAMES or find_spec(f"sfumato.bench.{name}") is None:
         raise InputError(f"there is no bench {name!r}; there are {', '.join(NAMES)}")
     if data is not None and not data.is_dir():
         raise InputError(f"--data must be a folder, and {data} is not one")
     module = import_module(f"sfumato.bench.{name}")
-    wanted = {"quick": quick, "data": data, "progress": progress, "peers": peers}
+    parts = getattr(module, "PARTS", ())
+    if part is not None and part not in parts:
+        raise InputError(
+            f"bench {name!r} has no part {part!r}; it has {', '.join(parts) or 'one part only: leave --part out'}"
+        )
+    wanted = {"quick": quick, "data": data, "progress": progress, "peers": peers, "part": part}
     known = inspect.signature(module.run).parameters
     if data is not None and "data" not in known:
         raise InputError(f"bench {name!r} makes its own data; leave --data out")

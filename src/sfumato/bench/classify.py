@@ -18,6 +18,7 @@ from sfumato.bench.classify_data import Table, census, real_table
 from sfumato.bench.classify_methods import METHODS, misclassification
 from sfumato.bench.classify_peers import PEERS, available
 
+PARTS = ("adult", "bank", "census", "several", "sweeps", "time")
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0)
 SLOW = ("PrivPfC, SVM", "PrivGene", "PrivLocal")  # two splits are enough to see where they stand
 # What AutoClassifier must reach: the best peers measured before it was written, (ε, δ) ones included.
@@ -34,32 +35,39 @@ def run(
     quick: bool = False,
     data: Path | None = None,
     peers: bool = False,
+    part: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """All experiments; without a data folder on the synthetic census."""
+    """All experiments, or one `part` of them; without a data folder on the synthetic census."""
     figures: dict[str, Any] = {}
     claims: list[dict[str, Any]] = []
+    wanted = PARTS if part is None else (part,)
     repeats = 1 if quick else 5
     epsilons = (0.1, 1.0) if quick else EPSILONS
-    if data is None:
+    real = () if data is None else ("adult", "bank")
+    tables = [real_table(name, data) for name in real if name in wanted and data is not None]
+    if data is None and "census" in wanted:
         tables = [census(8_000 if quick else 40_000)]
-    else:
-        tables = [real_table(name, data) for name in ("adult", "bank")]
-    figures["misclassification"] = {}
+    if tables:
+        figures["misclassification"] = {}
     for table in tables:
         found = _compare(table, METHODS, epsilons, repeats, progress)
         if peers:
             found |= _compare(table, {p: PEERS[p] for p in PEERS if available(p)}, epsilons, repeats, progress)
         figures["misclassification"][table.name] = found
         claims += _claims(table.name, found, epsilons, quick)
-    several = [census(6_000, classes=4)] if quick else [census(40_000, classes=4)]
-    if data is not None and not quick:
-        several += [real_table("adult", data, target="relationship"), real_table("bank", data, target="job")]
-    few = {name: METHODS[name] for name in ("AutoClassifier", "PrivPfC, tree", "PrivateNaiveBayes", "Majority")}
-    figures["several classes"] = {t.name: _compare(t, few, epsilons[-1:], 1, progress) for t in several}
-    figures["sweeps"] = _sweeps(quick, progress)
-    figures["time"], timed = _time(quick, progress)
-    return {"figures": figures, "claims": claims + timed}
+    if "several" in wanted:
+        several = [census(6_000, classes=4)] if quick else [census(40_000, classes=4)]
+        if data is not None and not quick:
+            several += [real_table("adult", data, target="relationship"), real_table("bank", data, target="job")]
+        few = {name: METHODS[name] for name in ("AutoClassifier", "PrivPfC, tree", "PrivateNaiveBayes", "Majority")}
+        figures["several classes"] = {t.name: _compare(t, few, epsilons, min(repeats, 2), progress) for t in several}
+    if "sweeps" in wanted:
+        figures["sweeps"] = _sweeps(quick, progress)
+    if "time" in wanted:
+        figures["time"], timed = _time(quick, progress)
+        claims += timed
+    return {"figures": figures, "claims": claims}
 
 
 def _compare(
@@ -97,11 +105,11 @@ def _claim(name: str, figure: float, limit: float) -> dict[str, Any]:
 
 
 def _sweeps(quick: bool, progress: Callable[[str], None]) -> dict[str, Any]:
-    """Against columns without signal, records, the pool Θ, and the number of terms."""
+    """Against columns without signal, records, the pool Θ, the budget split, and the number of terms."""
     rows = 6_000 if quick else 30_000
     auto, grid, additive = METHODS["AutoClassifier"], METHODS["PrivPfC, tree"], METHODS["PrivateAdditive"]
     repeats = 1 if quick else 3
-    out: dict[str, Any] = {"columns": {}, "records": {}, "pool": {}, "terms": {}}
+    out: dict[str, Any] = {"columns": {}, "records": {}, "pool": {}, "split": {}, "terms": {}}
     for extra in (0, 5) if quick else (0, 5, 10, 20):
         table = census(rows, extra=extra)
         key = str(len(table.schema) - 1)
@@ -114,9 +122,12 @@ def _sweeps(quick: bool, progress: Callable[[str], None]) -> dict[str, Any]:
     table = census(rows)
     for most in (100, 10_000) if quick else (100, 1_000, 10_000, 40_000):
         out["pool"][str(most)] = misclassification(grid, table, 0.2, repeats=repeats, most=most, grids=1)
+    for split in ((0.03, 0.37, 0.6),) if quick else ((0.03, 0.1, 0.87), (0.03, 0.37, 0.6), (0.03, 0.6, 0.37)):
+        key = "/".join(f"{100 * share:.0f}" for share in split)
+        out["split"][key] = misclassification(grid, table, 0.2, repeats=repeats, split=split, grids=1)
     for rounds in (1, 4) if quick else (1, 2, 4, 8, 16):
         out["terms"][str(rounds)] = misclassification(additive, table, 1.0, repeats=repeats, rounds=rounds)
-    progress("sweeps over columns, records, pool and terms done")
+    progress("sweeps over columns, records, pool, split and terms done")
     return out
 
 
@@ -149,7 +160,7 @@ def plots(folder: Path, figures: dict[str, Any]) -> None:
     """Misclassification against ε, and the shape functions of a private model of the census."""
     from sfumato.bench.classify_plots import draw_errors, draw_shapes
 
-    for name, found in figures["misclassification"].items():
+    for name, found in figures.get("misclassification", {}).items():
         draw_errors(name, found, folder / f"classify-{name.split(',')[0]}.png")
     draw_shapes(folder / "classify-shapes.png")
 

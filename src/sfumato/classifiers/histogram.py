@@ -32,7 +32,7 @@ class HistogramClassifier(PrivateClassifier):
         See `PrivateClassifier`.
     estimator : scikit-learn classifier, optional
         What is trained on the published cells.
-    grids, most : int or "auto"
+    grids, most, split
         As for `sfumato.grids.PrivPfC`.
     rows : int, optional
         A public number of records.
@@ -59,6 +59,7 @@ class HistogramClassifier(PrivateClassifier):
         estimator: Any = None,
         grids: int | str = "auto",
         most: int | str = "auto",
+        split: tuple[float, float, float] | str = "auto",
         rows: int | None = None,
         source: Source | None = None,
     ) -> None:
@@ -66,6 +67,7 @@ class HistogramClassifier(PrivateClassifier):
         self.estimator = estimator
         self.grids = grids
         self.most = most
+        self.split = split
         self.rows = rows
 
     def _train(self, records: Records, meter: Meter) -> None:
@@ -73,7 +75,9 @@ class HistogramClassifier(PrivateClassifier):
 
         name = self.target or "class"
         task = Task(self._coding.attributes, name, Categorical([str(c) for c in self._coding.classes]))
-        publisher = PrivPfC(epsilon=self.epsilon, target=name, grids=self.grids, most=self.most, rows=self.rows)
+        publisher = PrivPfC(
+            epsilon=self.epsilon, target=name, grids=self.grids, most=self.most, split=self.split, rows=self.rows
+        )
         self.synopsis_ = publisher.release(lambda: records, task, meter)
         trained = self.synopsis_.classifier(None if self.estimator is None else clone(self.estimator))
         self.model_, self.fallback_ = trained.model, trained.fallback
