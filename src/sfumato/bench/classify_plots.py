@@ -17,16 +17,16 @@ def draw_errors(name: str, found: dict[str, Any], path: Path) -> None:
     """Misclassification against ε, one line per method; what is not private is dotted."""
     import matplotlib.pyplot as plt
 
-    figure, ax = plt.subplots(figsize=(7.5, 4.4), layout="constrained")
-    number = 0
+    figure, ax = plt.subplots(figsize=(8.5, 4.8), layout="constrained")
+    number = dotted = 0
     for method, by_epsilon in found.items():
         if "SVM" in method or method == "PrivPfC, logistic":
             continue  # they lie on top of their neighbours
         epsilons = [float(e) for e in by_epsilon]
         means = [v["mean"] for v in by_epsilon.values()]
         if "not private" in method:
-            ax.axhline(means[0], color="0.4", linestyle=":", linewidth=1)
-            ax.annotate(method, (1, means[0]), fontsize=7, ha="right", va="bottom", color="0.4")
+            ax.axhline(means[0], color=("0.2", "0.6")[dotted % 2], linestyle=":", linewidth=1.4, label=method)
+            dotted += 1
             continue
         ax.errorbar(
             epsilons,
@@ -36,18 +36,19 @@ def draw_errors(name: str, found: dict[str, Any], path: Path) -> None:
             color=COLOURS[number % len(COLOURS)],
             linestyle=("-", "--", "-.")[number // len(COLOURS)],
             linewidth=_STYLE.get(method, 1.4),
-            marker="o",
-            markersize=3,
+            marker="osD"[number // len(COLOURS)],
+            markersize=4,
             capsize=2,
         )
         number += 1
     ax.set_xscale("log")
     ax.set_xticks([float(e) for e in next(iter(found.values()))], list(next(iter(found.values()))))
+    ax.minorticks_off()
     ax.set_xlabel("ε")
     ax.set_ylabel("share misclassified")
     ax.set_title(f"{name}: what a private classifier gets wrong", fontsize=10)
     ax.set_ylim(top=min(ax.get_ylim()[1], 2.2 * float(np.median([v["mean"] for v in found["Majority"].values()]))))
-    ax.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    ax.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=4.5)
     figure.savefig(path, dpi=130)
     plt.close(figure)
 

@@ -38,7 +38,7 @@ def plots(folder: Path, figures: dict[str, Any] | None = None) -> list[Path]:
     save(figure, "grids-synopsis.png")
     for name in ("adult", "bank"):
         if figures is not None and name in figures:
-            figure, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
+            figure, ax = plt.subplots(figsize=(8.5, 4.5), layout="constrained")
             _curves(ax, name, figures[name])
             save(figure, f"grids-{name}.png")
     return made
@@ -77,7 +77,9 @@ def _curves(ax: Any, name: str, figures: dict[str, Any]) -> None:
         label = "PrivPfC, automatic" if method == "auto" else f"PrivPfC {method}" if method == "as published" else method
         ax.plot(*zip(*points, strict=True), marker="o", color=PALETTE[number], label=label)
     ax.set_xscale("log")
+    ax.set_xticks([float(e) for e in figures[methods[0]]], list(figures[methods[0]]))
+    ax.minorticks_off()
     ax.set_xlabel("ε")
     ax.set_ylabel("misclassification, best learner")
     ax.set_title(f"{name.capitalize()}: classifiers trained on the published table")
-    ax.legend(fontsize=8)
+    ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
