@@ -1,4 +1,4 @@
-"""Tables for the classification bench: Adult and Bank from a folder, otherwise a census made up here.
+"""Tables for the classification bench: Adult, Bank and Census-Income from a folder, otherwise a census made up here.
 
 The synthetic census has the traps of real ones: columns that repeat each other, a rare but telling column (gains), an
 interaction (age with hours), columns without any signal, and labels that no rule predicts fully.
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.bench.grids_data import FILES, adult_schema, bank_schema
+from sfumato.bench.grids_data import SOURCES
 from sfumato.errors import InputError
 from sfumato.tables.domains import Categorical, Domain, Numeric
 from sfumato.tables.schema import Schema
@@ -37,16 +37,16 @@ class Table:
 
 
 def real_table(name: str, folder: Path, *, target: str | None = None) -> Table:
-    """Adult or Bank; another categorical column may be the target (several classes), as in the paper."""
+    """Adult, Bank or Census-Income; another categorical column may be the target (several classes), as in the paper."""
     import pandas as pd
 
-    path = folder / FILES[name]
+    file, make_schema, usual = SOURCES[name]
+    path = folder / file
     if not path.exists():
         raise InputError(f"the bench needs {path.name} in the data folder; give it with --data FOLDER")
-    schema = adult_schema() if name == "adult" else bank_schema()
-    chosen = target or ("income" if name == "adult" else "y")
+    schema = make_schema()
     label = name if target is None else f"{name}, {target}"
-    return Table(label, pd.read_parquet(path)[list(schema.names)], schema, chosen)
+    return Table(label, pd.read_parquet(path)[list(schema.names)], schema, target or usual)
 
 
 def census_schema(*, classes: int = 2, extra: int = 0) -> Schema:
