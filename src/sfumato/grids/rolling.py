@@ -20,7 +20,7 @@ from sfumato.grids.counting import Table
 from sfumato.grids.levels import Levels
 from sfumato.grids.quality import SCALE, Quality, top_two
 
-_SIDE_BY_SIDE = 1 << 15  # cells scored in one go: they stay in the cache
+_SIDE_BY_SIDE = 1 << 15  # numbers held side by side in one go: they stay in the cache
 _LONGEST_VALUES = 1 << 20
 _SHORT = 150  # below this many numbers per node, one call for all nodes is faster than one call per node
 Units = NDArray[np.int64]
@@ -92,7 +92,7 @@ class Rolling:
             return
         outer = table.size // (len(table) * prod(shape))
         wide = [sum(s[low : high + 1]) for s, low, high in zip(sizes, lowest, highest, strict=True)]
-        if len(attributes) < 2 or outer * prod(wide) <= _SIDE_BY_SIDE:
+        if len(attributes) < 2 or len(table) * outer * prod(wide) <= _SIDE_BY_SIDE:
             found = self._side_by_side(table.reshape(len(table), outer, *shape), attributes, lowest, highest)
             units[:] = found[:, *(row - low for row, low in zip(levels, lowest, strict=True))]
         else:
