@@ -17,6 +17,7 @@ import numpy as np
 from sfumato.bench.classify_data import Table, census, real_table
 from sfumato.bench.classify_methods import METHODS, misclassification
 from sfumato.bench.classify_peers import PEERS, available
+from sfumato.bench.classify_published import published_rivals
 from sfumato.bench.grids_data import FILES
 
 PARTS = ("adult", "bank", "census", "several", "sweeps", "time")
@@ -50,6 +51,14 @@ def run(
         large = len(table.frame) > LARGE
         methods = {k: v for k, v in METHODS.items() if not (large and k in SLOW)}
         found = _compare(table, methods, epsilons, 1 if large else repeats, progress)
+        found |= published_rivals(
+            table,
+            epsilons,
+            repeats=1 if large else repeats,
+            learners=("tree",) if quick or large else ("tree", "logistic", "svm"),
+            without=("privbayes",) if quick or large else (),
+            progress=progress,
+        )
         if peers and not large:
             found |= _compare(table, {p: PEERS[p] for p in PEERS if available(p)}, epsilons, repeats, progress)
         figures.setdefault("misclassification", {})[table.name] = found

@@ -20,7 +20,7 @@ def draw_errors(name: str, found: dict[str, Any], path: Path) -> None:
     figure, ax = plt.subplots(figsize=(8.5, 4.8), layout="constrained")
     number = dotted = 0
     for method, by_epsilon in found.items():
-        if "SVM" in method or method == "PrivPfC, logistic":
+        if method.endswith(("SVM", ", logistic")):
             continue  # they lie on top of their neighbours
         epsilons = [float(e) for e in by_epsilon]
         means = [v["mean"] for v in by_epsilon.values()]
@@ -34,9 +34,9 @@ def draw_errors(name: str, found: dict[str, Any], path: Path) -> None:
             yerr=[v["sd"] for v in by_epsilon.values()],
             label=method,
             color=COLOURS[number % len(COLOURS)],
-            linestyle=("-", "--", "-.")[number // len(COLOURS)],
+            linestyle=("-", "--", "-.")[number // len(COLOURS) % 3],
             linewidth=_STYLE.get(method, 1.4),
-            marker="osD"[number // len(COLOURS)],
+            marker="osD"[number // len(COLOURS) % 3],
             markersize=4,
             capsize=2,
         )

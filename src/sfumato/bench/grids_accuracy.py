@@ -112,13 +112,15 @@ def evaluate(
 
 
 def summary(rows: list[list[dict[str, float]]], learners: Sequence[str]) -> dict[str, float]:
-    """Means per learner, the best of them, and its standard error over the splits."""
-    means = {k: float(np.mean([r[k] for split in rows for r in split])) for k in learners}
+    """Means and standard deviations over the splits per learner, the best of them, and the standard error of its mean."""
+    per_split = {k: [float(np.mean([r[k] for r in split])) for split in rows] for k in learners}
+    means = {k: float(np.mean(v)) for k, v in per_split.items()}
+    spread = {k: float(np.std(v, ddof=1)) if len(v) > 1 else 0.0 for k, v in per_split.items()}
     best = min(means, key=lambda k: means[k])
-    per_split = [float(np.mean([r[best] for r in split])) for split in rows]
-    error = float(np.std(per_split, ddof=1) / np.sqrt(len(per_split))) if len(per_split) > 1 else 0.0
+    error = spread[best] / float(np.sqrt(len(rows)))
     return {
         **{k: round(v, 4) for k, v in means.items()},
+        **{f"{k}_sd": round(v, 4) for k, v in spread.items()},
         "best": round(means[best], 4),
         "standard_error": round(error, 4),
     }

@@ -72,7 +72,7 @@ def _fit(learner: str, codes: Any, classes: Any, weights: Any, published: Publis
         return tree.fit(tree_encode(codes), classes, sample_weight=weights), tree_encode
     if learner == "logistic":
         return LogisticRegression(C=1.0, max_iter=300).fit(one_hot(codes), classes, sample_weight=weights), one_hot
-    most = 4000
+    most = 2000
     if len(codes) > most:  # libsvm is quadratic: a weighted sample of the table stands in for it
         drawn = np.random.default_rng(seed).choice(len(codes), most, p=weights / weights.sum())
         codes, classes, weights = codes[drawn], classes[drawn], np.ones(most)
