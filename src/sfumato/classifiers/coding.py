@@ -157,6 +157,10 @@ def category_codes(column: Any, values: Sequence[Any]) -> NDArray[np.int64]:
     """Place of each value in a public list, -1 where it is not listed."""
     import pandas as pd
 
+    if isinstance(getattr(column, "dtype", None), pd.StringDtype | pd.CategoricalDtype):
+        # Stored as text or codes already: only the different values have to become Python objects.
+        number, different = pd.factorize(column, use_na_sentinel=False)
+        return category_codes(np.asarray(different, dtype=object), values)[number]
     plain = column.to_numpy(dtype=object) if hasattr(column, "to_numpy") else np.asarray(column, dtype=object)
     listed = pd.Index(list(values), dtype=object)
     try:
