@@ -21,7 +21,7 @@ from sfumato.grids.levels import Levels
 
 _Column = NDArray[np.integer]
 _PIECE = 1 << 16
-_CROWDED = 8  # with fewer rows per cell than this, one table of signed weights is faster than one table per class
+_CROWDED = 4  # with fewer rows per cell than this, one table of signed weights is faster than one table per class
 
 
 @dataclass(frozen=True, eq=False)
