@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import prod
 
 import numpy as np
@@ -45,6 +45,7 @@ class Rolling:
     numbers: int
     total: int
     steps: dict[tuple[int, int], _Step] = field(default_factory=dict)
+    ladders: dict[tuple[int, int, int], tuple[list[int], list[tuple[_Step, slice, slice]]]] = field(default_factory=dict)
 
     def scores(self, tables: Table, attributes: tuple[int, ...], levels: NDArray[np.int64]) -> Units:
         """Score of every grid from a table of the largest level of each attribute, for several tables at once.
@@ -91,8 +92,8 @@ class Rolling:
             units[:, 0] = self._cells(table.reshape(len(table), -1))
             return
         outer = table.size // (len(table) * prod(shape))
-        wide = [sum(s[low : high + 1]) for s, low, high in zip(sizes, lowest, highest, strict=True)]
-        if len(attributes) < 2 or len(table) * outer * prod(wide) <= _SIDE_BY_SIDE:
+        wide = prod(self._ladder(j, low, high)[0][-1] for j, low, high in zip(attributes, lowest, highest, strict=True))
+        if len(attributes) < 2 or len(table) * outer * wide <= _SIDE_BY_SIDE:
             found = self._side_by_side(table.reshape(len(table), outer, *shape), attributes, lowest, highest)
             units[:] = found[:, *(row - low for row, low in zip(levels, lowest, strict=True))]
         else:
@@ -125,20 +126,16 @@ class Rolling:
         """Scores of all combinations of levels from the lowest to the highest: tables first, then one axis per attribute."""
         blocks = []
         for axis, (j, low, high) in enumerate(zip(attributes, lowest, highest, strict=True), start=2):
-            sizes = self.taxonomies[j].sizes[low : high + 1]
-            starts = [0]
-            for size in sizes:
-                starts.append(starts[-1] + size)
+            starts, steps = self._ladder(j, low, high)
             blocks.append(starts)
-            if low == high:
+            if not steps:
                 continue
             shape = table.shape
             flat = table.reshape(prod(shape[:axis]), shape[axis], -1)
             wide = np.empty((flat.shape[0], starts[-1], flat.shape[2]), dtype=np.int64)
             wide[:, starts[-2] :] = flat
-            for level in range(high, low, -1):
-                at = level - low
-                self._step(j, level).sum(wide[:, starts[at] : starts[at + 1]], wide[:, starts[at - 1] : starts[at]])
+            for step, fine, coarse in steps:
+                step.sum(wide[:, fine], wide[:, coarse])
             table = wide.reshape(*shape[:axis], starts[-1], *shape[axis + 1 :])
         units = self._cells(table)
         for axis, starts in enumerate(blocks, start=1):
@@ -163,6 +160,15 @@ class Rolling:
             return None
         gap = np.arange(self.total + 1)
         return np.asarray(gap * (SCALE // 2) - self.quality.lost.take(gap, mode="clip"))
+
+    def _ladder(self, j: int, low: int, high: int) -> tuple[list[int], list[tuple[_Step, slice, slice]]]:
+        """Where the levels from `low` to `high` lie side by side, and the sums that fill them, finest first."""
+        if (j, low, high) not in self.ladders:
+            starts = [0, *accumulate(self.taxonomies[j].sizes[low : high + 1])]
+            places = [slice(a, b) for a, b in pairwise(starts)]
+            steps = [(self._step(j, v), places[v - low], places[v - low - 1]) for v in range(high, low, -1)]
+            self.ladders[j, low, high] = (starts, steps)
+        return self.ladders[j, low, high]
 
     def _step(self, j: int, level: int) -> _Step:
         if (j, level) not in self.steps:
