@@ -1,0 +1,107 @@
+"""The audit of whole fits: nothing above the claims, the pairs have power, and broken versions are caught."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sfumato import classifiers
+from sfumato.audit.cases_classifiers import SIDES, TIED, estimator, pair_of
+from sfumato.audit.harness import audit
+from sfumato.audit.registry import case, names
+from sfumato.audit.transcripts import GIVEN_AWAY, Transcript, ratio_of_run, transcript_case, winning
+from sfumato.privacy import NANO, Meter, Seeded, noise
+from sfumato.tables import Categorical, Schema
+
+RIVALS = ["diffgen", "pph", "privbayes", "privbayes-binary", "privpfc-estimator", "privpfc-two-grids", "uniform-grid"]
+WHOLE = [*RIVALS, *(n for n in names() if n.startswith("classifier-"))]
+TWO = Schema({"side": Categorical(["left", "right"]), "ill": Categorical(["no", "yes"])})
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_no_draw_tells_more_than_is_claimed(name):
+    """The number of a draw is a log-likelihood ratio: not one may exceed the claim, and some must come near it."""
+    subject = case(name)
+    ratios = np.concatenate([subject.draw(which, 20, Seeded(12)) for which in (0, 1)])
+    assert np.abs(ratios).max() <= subject.claimed / NANO + 1e-5
+    assert np.abs(ratios).max() >= 0.4 * subject.claimed / NANO
+
+
+def test_every_estimator_has_a_case():
+    stated = {n.removeprefix("classifier-") for n in names() if n.startswith("classifier-")}
+    of = {
+        "AutoClassifier": "auto",
+        "FunctionalMechanism": "functional",
+        "HistogramClassifier": "histogram",
+        "Majority": "majority",
+        "OutputPerturbation": "output-perturbation",
+        "PrivGene": "gene",
+        "PrivLocal": "local",
+        "PrivateAdditive": "additive",
+        "PrivateDecisionTree": "tree",
+        "PrivateForest": "forest",
+        "PrivateLogisticRegression": "logistic",
+        "PrivateNaiveBayes": "naive-bayes",
+        "PrivateSVM": "svm",
+    }
+    assert set(classifiers.__all__) - {"NoiseFree"} == set(of)
+    assert set(of.values()) <= stated
+
+
+@pytest.mark.parametrize("name", ["classifier-majority", "uniform-grid"])
+def test_a_claim_that_is_half_of_the_truth_is_caught(name):
+    honest = case(name)
+    lie = replace(honest, name="lie", claimed=honest.claimed // 2)
+    assert audit(lie, trials=2000, source=Seeded(5)).caught
+
+
+def test_trees_that_share_records_are_caught():
+    assert audit("control-overlapping-trees", trials=2000, source=Seeded(1)).caught
+
+
+def test_data_used_outside_the_meter_is_caught():
+    class Leaky(classifiers.Majority):
+        def _train(self, records, meter):
+            super()._train(records, meter)
+            self.log_counts_ = self.log_counts_ + (len(records.classes) > 2)
+
+    leaky = transcript_case("leaky", estimator(lambda: Leaky(epsilon=1), TWO), pair_of(TWO, SIDES), "")
+    assert audit(leaky, trials=1000, source=Seeded(1)).lower > 4
+
+
+def test_another_question_to_the_neighbour_is_caught():
+    def fit(table, meter):
+        for _ in range(table):
+            meter.laplace([1], rate=NANO)
+        return []
+
+    assert ratio_of_run(fit, 2, 1, Seeded(0)) == GIVEN_AWAY
+    assert ratio_of_run(fit, 1, 2, Seeded(0)) == GIVEN_AWAY
+    assert ratio_of_run(fit, 2, 2, Seeded(0)) == 0
+
+
+@pytest.mark.parametrize("scores", [[0.0, 1.0], [0.0, 0.0, 2.0], [3.0, 1.0, 2.5, -1.0, 3.0]])
+def test_the_probability_of_a_choice_is_that_of_the_mechanism(scores):
+    scores, source = np.array(scores), Seeded(4)
+    stated = np.exp([winning(scores, NANO, i) for i in range(scores.size)])
+    assert stated.sum() == pytest.approx(1, abs=1e-9)
+    drawn = np.bincount([noise.choose(scores, rate=NANO, source=source) for _ in range(20_000)], minlength=scores.size)
+    assert np.abs(drawn / 20_000 - stated).max() < 5 * np.sqrt(0.25 / 20_000)
+
+
+def test_the_tied_table_is_tied():
+    """With the last record both splits classify equally many, without it the first one less."""
+    full, less = pair_of(Schema({"a": TWO["side"], "b": TWO["side"], "ill": TWO["ill"]}), TIED)
+    score = [[int(r.table(((j, 1),)).max(axis=0).sum()) for j in (0, 1)] for r in (full, less)]
+    assert score[0][0] == score[0][1]
+    assert score[1][0] == score[0][0] - 1
+    assert score[1][1] == score[0][1]
+
+
+def test_a_replay_gives_the_same_draws_and_answers():
+    first = Transcript(source=Seeded(1))
+    number, drawn = first.laplace(np.array([3, 4]), rate=NANO), first.post_processing().random()
+    again = Transcript(source=Seeded(9), replay=first.calls)
+    assert (again.laplace(np.array([3, 5]), rate=NANO) == number).all()
+    assert again.post_processing().random() == drawn
+    assert isinstance(again, Meter)
