@@ -95,7 +95,7 @@ class Rolling:
         wide = prod(self._ladder(j, low, high)[0][-1] for j, low, high in zip(attributes, lowest, highest, strict=True))
         if len(attributes) < 2 or len(table) * outer * wide <= _SIDE_BY_SIDE:
             found = self._side_by_side(table.reshape(len(table), outer, *shape), attributes, lowest, highest)
-            units[:] = found[:, *(row - low for row, low in zip(levels, lowest, strict=True))]
+            units[:] = found[tuple(row - low for row, low in zip(levels, lowest, strict=True))].T
         else:
             self._by_level(table, attributes, lowest, highest, levels, units)
 
@@ -123,35 +123,30 @@ class Rolling:
                 table = self.coarsen(axes, 2, attributes[0], level, level - 1)
 
     def _side_by_side(self, table: Table, attributes: tuple[int, ...], lowest: list[int], highest: list[int]) -> Units:
-        """Scores of all combinations of levels from the lowest to the highest: tables first, then one axis per attribute."""
-        blocks = []
-        for axis, (j, low, high) in enumerate(zip(attributes, lowest, highest, strict=True), start=2):
-            starts, steps = self._ladder(j, low, high)
-            blocks.append(starts)
-            if not steps:
-                continue
-            shape = table.shape
-            flat = table.reshape(prod(shape[:axis]), shape[axis], -1)
-            wide = np.empty((flat.shape[0], starts[-1], flat.shape[2]), dtype=np.int64)
-            wide[:, starts[-2] :] = flat
+        """Scores of all combinations of levels from the lowest to the highest: one axis per attribute, tables last."""
+        numbers, outer = table.shape[:2]
+        ladders = [self._ladder(j, low, high) for j, low, high in zip(attributes, lowest, highest, strict=True)]
+        for starts, steps in reversed(ladders):
+            # The attribute moves from the last axis to the first: its nodes are then long rows, which add up fast.
+            columns = table.reshape(-1, starts[-1] - starts[-2]).T
+            table = np.empty((1, starts[-1], columns.shape[1]), dtype=np.int64)
+            table[0, starts[-2] :] = columns
             for step, fine, coarse in steps:
-                step.sum(wide[:, fine], wide[:, coarse])
-            table = wide.reshape(*shape[:axis], starts[-1], *shape[axis + 1 :])
-        units = self._cells(table)
-        for axis, starts in enumerate(blocks, start=1):
+                step.sum(table[:, fine], table[:, coarse])
+        units = self._cells(table.reshape(*(starts[-1] for starts, _ in ladders), numbers, outer))
+        for axis, (starts, _) in enumerate(ladders):
             units = _sums(units, axis, starts)
         return units
 
     def _cells(self, table: Table) -> Units:
-        """Scores of cells, summed over the second axis."""
+        """Scores of cells, summed over the last axis; tables and their numbers per cell are on the one before it."""
         if self.numbers > 1:
-            by_class = np.moveaxis(table.reshape(-1, self.numbers, *table.shape[1:]), 1, 0)
-            return np.asarray(self.quality.units(*top_two(by_class)).sum(axis=1))
+            apart = table.reshape(*table.shape[:-2], -1, self.numbers, table.shape[-1])
+            return _sum_last(self.quality.units(*top_two(np.moveaxis(apart, -2, 0))))
         gap = np.abs(table)
         if self.values is not None:
-            return np.asarray(np.add.reduce(self.values.take(gap, mode="wrap"), axis=1))
-        lost = self.quality.lost.take(gap, mode="clip")
-        return np.asarray(np.add.reduce(gap, axis=1) * (SCALE // 2) - np.add.reduce(lost, axis=1))
+            return _sum_last(self.values.take(gap, mode="wrap"))
+        return _sum_last(gap) * (SCALE // 2) - _sum_last(self.quality.lost.take(gap, mode="clip"))
 
     @cached_property
     def values(self) -> Units | None:
@@ -218,6 +213,16 @@ class _Step:
         else:
             for node, part in enumerate(self.slices):
                 np.add.reduce(fine[:, part], axis=1, out=coarse[:, node])
+
+
+def _sum_last(units: Units) -> Units:
+    """Sums over the last axis: a short one is faster term by term."""
+    if units.shape[-1] >= 16:
+        return np.asarray(np.add.reduce(units, axis=-1))
+    found = units[..., 0].copy()
+    for i in range(1, units.shape[-1]):
+        found += units[..., i]
+    return found
 
 
 def _sums(units: Units, axis: int, starts: list[int]) -> Units:
