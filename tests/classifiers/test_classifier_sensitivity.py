@@ -18,6 +18,7 @@ MAKERS = {
     "auto": lambda k: c.AutoClassifier(**k),
     "auto, public rows": lambda k: c.AutoClassifier(rows=50_000, **k),
     "naive Bayes": lambda k: c.PrivateNaiveBayes(**k),
+    "naive Bayes, chosen power": lambda k: c.PrivateNaiveBayes(rows=50_000, **k),
     "majority": lambda k: c.Majority(**k),
     "tree, max": lambda k: c.PrivateDecisionTree(depth=2, rows=9, **k),
     "tree, gini": lambda k: c.PrivateDecisionTree(depth=2, rows=9, criterion="gini", **k),
@@ -74,6 +75,27 @@ def test_every_pair_of_tiny_tables_for_the_additive_model(exact_losses):
             found, total = exact_losses(make, ((X, y), (X[:-1], y[:-1])))
             assert all(loss <= charged * (1 + 1e-12) for loss, charged in found)
             assert sum(loss for loss, _ in found) <= total * (1 + 1e-12)
+
+
+def test_every_pair_of_tiny_tables_for_the_power_of_naive_bayes(exact_losses):
+    """Exhaustive: every record added to every table of up to two records, with a choice of the power that matters."""
+    records = [(row, label) for row in ROWS for label in ("no", "yes")]
+    bases = [[], *([r] for r in records), *([a, b] for a in records[::3] for b in records[1::4])]
+    moved = 0
+    for number, (base, extra) in enumerate(itertools.product(bases, records)):
+        full = [*base, extra]
+        X = np.array([r for r, _ in full], dtype=object).reshape(-1, 2)
+        y = [label for _, label in full]
+
+        def make(seed=number):
+            return c.PrivateNaiveBayes(epsilon=4, schema=SCHEMA, target="ill", rows=1000, source=Seeded(seed))
+
+        found, total = exact_losses(make, ((X, y), (X[:-1], y[:-1])))
+        assert len(found) == 3
+        assert all(loss <= charged * (1 + 1e-12) for loss, charged in found)
+        assert total <= 4 * 10**9
+        moved += found[-1][0] > 0
+    assert moved > 0, "no choice was moved by any record: the test would pass whatever the price"
 
 
 def test_the_probe_catches_a_price_that_is_too_low(monkeypatch, exact_losses):
