@@ -20,7 +20,7 @@ from sfumato.grids.counting import Table
 from sfumato.grids.levels import Levels
 from sfumato.grids.quality import SCALE, Quality, top_two
 
-_SIDE_BY_SIDE = 1 << 15  # numbers held side by side in one go: they stay in the cache
+_SIDE_BY_SIDE = 1 << 16  # numbers held side by side in one go: they stay in the cache
 _LONGEST_VALUES = 1 << 20
 _SHORT = 150  # below this many numbers per node, one call for all nodes is faster than one call per node
 Units = NDArray[np.int64]

@@ -27,7 +27,7 @@ from sfumato.grids.rows import Rows
 _MOST_CELLS = 1 << 24  # of one table
 _FEW_ROWS = 1 << 14  # with fewer, a pass costs its calls rather than its rows
 _ROWS_PER_CELL = 4  # rolling up one cell costs about as much as counting this many rows
-_TOGETHER = 1 << 17  # numbers that wait before they are rolled up together
+_TOGETHER = 1 << 18  # numbers that wait before they are rolled up together
 _MOST_WAITING = 1 << 23
 Scorer = Callable[[Records, Pool, Quality], NDArray[np.float64]]
 
