@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.additive_settings import MIXED, AdditiveSettings, automatic
+from sfumato.classifiers.additive_settings import AdditiveSettings, are_mixed, automatic
 from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.main_effects import main_effects
 from sfumato.errors import InputError
@@ -245,7 +245,7 @@ def class_step(records: Records, meter: Meter, *, nano: int, rows: int | None) -
     size = max(1, int(noisy.sum())) if rows is None else int(rows)
     if size < 1:
         raise InputError(f"a public number of records must be positive, got {rows}")
-    return nano - part, size, 1 - float(noisy.max()) / size >= MIXED
+    return nano - part, size, are_mixed(size - float(noisy.max()), size, (nano - part) / NANO)
 
 
 def boost(records: Records, meter: Meter, *, nano: int, rows: int, settings: AdditiveSettings) -> tuple[Term, ...]:

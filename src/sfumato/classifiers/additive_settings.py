@@ -6,7 +6,8 @@ The rules were chosen on the two data sets of the bench and are written as what 
   than one term costs more than it finds;
 - whether the classes are *mixed*. Where the most frequent class has nearly all the records, the wrong ones are few, and a
   second term adds its noise to all rows for the sake of those few: one larger grid does better, with more columns or finer
-  levels as the signal grows (`FAIR`, `STRONG`).
+  levels as the signal grows (`FAIR`, `STRONG`), until those few times ε reach what a second grid needs (`SECOND` of
+  `grids.automatic`).
 """
 
 from __future__ import annotations
@@ -16,11 +17,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.errors import InputError
+from sfumato.grids.automatic import SECOND
 
 ONE_TERM = 3_000
 FAIR = 12_000
 STRONG = 25_000
 MIXED = 0.17  # share of the records outside the most frequent class
+
+
+def are_mixed(rarer: float, rows: float, epsilon: float) -> bool:
+    """Whether several terms pay, from the (noisy) number of records outside the most frequent class.
+
+    >>> are_mixed(9_000, 36_000, 0.1), are_mixed(3_700, 33_000, 1), are_mixed(15_000, 240_000, 1)
+    (True, False, True)
+    """
+    return rarer >= MIXED * rows or rarer * epsilon >= SECOND
 
 
 @dataclass(frozen=True)
