@@ -139,15 +139,7 @@ def cells_of(domain: Domain, column: Any) -> NDArray[np.int64]:
     if not isinstance(domain, Numeric):
         cells = category_codes(column, domain.values)
     else:
-        values = _numbers(column)
-        if domain.integer:
-            values = np.floor(values)
-        edges = np.array(domain.edges, dtype=np.float64)
-        cells = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, edges.size - 2)
-        lost = np.isnan(values)
-        if domain.outside == "other":
-            lost |= (values < edges[0]) | (values > edges[-1])
-        cells[lost] = UNKNOWN
+        cells = domain.places(_numbers(column))
     if domain.other:
         cells[cells < 0] = domain.size - 1
     return cells

@@ -75,15 +75,8 @@ def cells_of(domain: Domain, column: Any) -> NDArray[np.int64]:
     """
     outside = domain.size - 1 if domain.other else 0
     if isinstance(domain, Numeric):
-        edges = np.array(domain.edges, dtype=np.float64)
-        values = np.array(column, dtype=np.float64)
-        if domain.integer:
-            values = np.floor(values)
-        place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, edges.size - 2)
-        lost = np.isnan(values)
-        if domain.outside == "other":
-            lost |= (values < edges[0]) | (values > edges[-1])
-        return np.where(lost, outside, place)
+        place = domain.places(np.array(column, dtype=np.float64))
+        return np.where(place < 0, outside, place)
     number = {(type(value), value): i for i, value in enumerate(domain.values)}
     plain = column.tolist() if hasattr(column, "tolist") else list(column)
     return np.array([number.get((type(value), value), outside) for value in plain], dtype=np.int64)

@@ -59,7 +59,7 @@ def _in_tree_order(
         raise SchemaError(f"the taxonomy of {name!r} needs a root that covers the whole domain")
     edges = None
     if isinstance(domain, Numeric) and not domain.other and (np.diff(cell_of_leaf) == 1).all():
-        edges = np.array(domain.edges, dtype=np.float64)
+        edges = np.array(domain.boundaries, dtype=np.float64)
     return Levels(name, tuple(labels), tuple(starts), edges=edges), leaf_of_cell
 
 

@@ -136,11 +136,10 @@ def values_of_cells(domain: Domain, cells: NDArray[np.int64], random: Generator)
         column = np.array(domain.values, dtype=object)[inside]
         column[outside] = None
         return column
-    edges = np.array(domain.edges, dtype=np.float64)
+    edges = np.array(domain.boundaries, dtype=np.float64)
     low, high = edges[inside], edges[inside + 1]
     uniform = random.random(cells.size)
     if domain.integer:
-        high = high + (inside == edges.size - 2)  # the last bin holds its upper edge
         values = np.minimum(np.floor(low + uniform * (high - low)), high - 1)
         if not outside.any():
             return values.astype(np.int64)

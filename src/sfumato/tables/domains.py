@@ -56,7 +56,7 @@ class Numeric:
 
     Give either `low`, `high` and a number of `bins` of equal width, or the `edges` of the bins. Bin i holds
     ``edges[i] <= x < edges[i + 1]``; the last bin also holds its upper edge, `high`. In an integer column the last bin
-    can be the single number `high`: its two edges are then equal.
+    can be the single number `high`: its two edges, as stated, are then equal. `boundaries` always increase.
 
     Parameters
     ----------
@@ -80,6 +80,8 @@ class Numeric:
     >>> age = Numeric(0, 119, bins=4, integer=True)
     >>> age.size, age.edges, age.labels()
     (4, (0, 30, 60, 90, 119), ('0 to 29', '30 to 59', '60 to 89', '90 to 119'))
+    >>> Numeric(1, 3, bins=3, integer=True).boundaries
+    (1, 2, 3, 4)
     >>> Numeric(edges=[0, 1.5, 10], other="unknown").labels()
     ('[0, 1.5)', '[1.5, 10]', 'unknown')
     >>> Numeric(0, 120)
@@ -182,6 +184,28 @@ class Numeric:
         return f"Numeric({self.low}, {self.high}, {cut}, integer={self.integer}, outside={self.outside!r}{other})"
 
     @property
+    def boundaries(self) -> tuple[Number, ...]:
+        """Where bins begin and end, strictly increasing: bin i is ``boundaries[i] <= x < boundaries[i + 1]``.
+
+        The last boundary of an integer column is therefore ``high + 1``; that of others is `high`, which the last bin holds.
+        """
+        return (*self.edges[:-1], self.high + 1) if self.integer else tuple(self.edges)
+
+    def places(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The bin of every number, -1 where it is outside the domain: the rule of the engines, in memory.
+
+        Bounds are compared with the number itself, before an integer column rounds it down.
+
+        >>> Numeric(0, 119, bins=4, integer=True, outside="other").places(np.array([29.5, 119, 119.5, np.nan])).tolist()
+        [0, 3, -1, -1]
+        """
+        found = np.searchsorted(np.array(self.edges[1:-1], dtype=np.float64), values, side="right")
+        lost = np.isnan(values)
+        if self.outside == "other":
+            lost |= (values < self.low) | (values > self.high)
+        return np.where(lost, -1, found).astype(np.int64)
+
+    @property
     def width(self) -> float:
         """Width of a bin (equal width, not integer)."""
         return (float(self.high) - float(self.low)) / int(self.bins or 1)
@@ -198,10 +222,9 @@ class Numeric:
 
     def labels(self) -> tuple[str, ...]:
         """A name for each cell."""
-        pairs = list(zip(self.edges[:-1], self.edges[1:], strict=True))
+        pairs = list(itertools.pairwise(self.boundaries))
         if self.integer:
-            tops = [b - 1 for _, b in pairs[:-1]] + [self.high]
-            names = [f"{a}" if a == top else f"{a} to {top}" for (a, _), top in zip(pairs, tops, strict=True)]
+            names = [f"{a}" if a == b - 1 else f"{a} to {b - 1}" for a, b in pairs]
         else:
             names = [f"[{a:.12g}, {b:.12g})" for a, b in pairs]
             names[-1] = names[-1][:-1] + "]"

@@ -57,8 +57,7 @@ def _pairs(domain: Numeric, cells: int) -> tuple[Partitions, Groups]:
 
 
 def _span(domain: Numeric, start: int, end: int) -> str:
-    low, high = domain.edges[start], domain.edges[end]
+    low, high = domain.boundaries[start], domain.boundaries[end]
     if domain.integer:
-        top = high if end == len(domain.edges) - 1 else int(high) - 1
-        return f"{low}" if low == top else f"{low} to {top}"
+        return f"{low}" if low == high - 1 else f"{low} to {high - 1}"
     return f"{low:.12g} to {high:.12g}"

@@ -25,10 +25,7 @@ def bins_of(schema: Schema, columns: Sequence[str]) -> Bins:
         domain = schema[name]
         labels = domain.labels()
         if isinstance(domain, Numeric) and len(domain.edges) == len(labels) + 1:
-            edges = [float(e) for e in domain.edges]
-            if domain.integer:
-                edges[-1] += 1  # the last bin holds the upper bound itself
-            axes.append(Axis(name, tuple(labels), tuple(edges), ordered=True))
+            axes.append(Axis(name, tuple(labels), tuple(map(float, domain.boundaries)), ordered=True))
         else:
             axes.append(Axis.categories(name, labels, ordered=isinstance(domain, Numeric)))
     return Bins(tuple(axes))
