@@ -60,15 +60,19 @@ SETTINGS: dict[str, tuple[Library, list[Any]]] = {
         DIFFPRIVLIB,
         [
             _setting("DecisionTreeClassifier", features, ("bounds", "classes"), max_depth=depth)
-            for features, depth in itertools.product(("codes", "design"), (3, 5, 8, 11))
+            for features, depth in (("codes", 5), ("codes", 8), ("codes", 11), ("codes", 13), ("design", 8))
         ],
     ),
     "diffprivlib forest": (
         DIFFPRIVLIB,
         [
             _setting("RandomForestClassifier", features, ("bounds", "classes"), n_estimators=trees, max_depth=depth)
-            for features, (trees, depth) in itertools.product(
-                ("codes", "design"), ((10, 5), (10, 8), (10, 11), (30, 8), (30, 11))
+            for features, trees, depth in (
+                ("codes", 10, 5),  # as it comes
+                ("codes", 10, 8),
+                ("codes", 10, 11),
+                ("codes", 3, 12),
+                ("design", 10, 8),
             )
         ],
     ),

@@ -7,6 +7,10 @@ root is pruned, which costs nothing. As in the paper the children of a node hold
 over its nodes and the tree costs its dearest path; unlike in the paper a leaf that is reached early spends what its path did
 not.
 
+What a good split is: by default the records that it classifies correctly, which is what the tree is for and what one record
+changes least. But a split that classifies nothing better may prepare one that does, which only an impurity sees, and a
+shallow tree has no level to spare for finding out: its root is split by the Gini index.
+
 **Guarantee.** ε-differential privacy against the absence of a record, by induction over the depth:
 
 1. A record is in one node per level. Its count loses the count's rate, its class counts lose theirs (one cell).
@@ -25,13 +29,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
-from sfumato.classifiers.tree_scores import Split, Splitter, Spread, spread_of
+from sfumato.classifiers.tree_scores import Split, Splitter, spread_of
 from sfumato.errors import InputError
 from sfumato.grids.counting import Records
 from sfumato.privacy import NANO, Epsilon, Meter, Source
 from sfumato.privacy.losses import choice_rate
 from sfumato.tables.schema import Schema
 
+SHALLOW = 3  # largest depth of a tree whose root is split by the Gini index; set on other splits than the bench's
 DISJOINT = "the children of a node hold different records"
 
 
@@ -42,7 +47,7 @@ class Node:
     split: Split | None
     children: tuple[Node, ...]
     counts: Floats  # noisy, clipped at 0; of an inner node the sum of its leaves
-    scale: float  # noise of one count
+    scale: float  # of the noise of one count
     leaves: int = field(default=1)
 
 
@@ -55,8 +60,9 @@ class PrivateDecisionTree(PrivateClassifier):
         See `PrivateClassifier`.
     depth : int or "auto"
         Largest depth; by default from ε and the number of records.
-    criterion : "max", "gini" or "information"
-        What a good split is: correctly classified records, the Gini index or information gain.
+    criterion : "auto", "max", "gini" or "information"
+        What a good split is: correctly classified records, the Gini index or information gain. By default the first, but
+        the second for the root of a tree of depth 3 or less.
     rows : int, optional
         A public number of records; without it one hundredth of ε goes into estimating it.
     prune : bool
@@ -82,7 +88,7 @@ class PrivateDecisionTree(PrivateClassifier):
         target: str | None = None,
         classes: Any = None,
         depth: int | str = "auto",
-        criterion: str = "max",
+        criterion: str = "auto",
         rows: int | None = None,
         prune: bool = True,
         source: Source | None = None,
@@ -122,26 +128,27 @@ def grow(
     nano: int,
     rows: int,
     depth: int,
-    criterion: str = "max",
+    criterion: str = "auto",
     prune: bool = True,
     columns: tuple[int, ...] | None = None,
 ) -> Node:
     """The whole tree for a budget: half of it is for the leaves, the rest is shared by the levels."""
     if depth < 0:
         raise InputError(f"the depth of a tree must not be negative, got {depth}")
-    spread = spread_of(criterion, rows)
-    splitter = Splitter(records, spread, columns)
+    root, below = ("gini" if depth <= SHALLOW else "max", "max") if criterion == "auto" else (criterion, criterion)
+    splitter, others = (Splitter(records, spread_of(c, rows), columns) for c in (root, below))
     level = nano // 2 // max(depth, 1)
     if nano - level * depth < 1 or (depth and level < 100):
         raise InputError("the budget is too small for a tree of this depth; raise epsilon or lower the depth")
     everyone = np.arange(len(records.classes))
-    node = _grow(splitter, meter, everyone, nano=nano, level=level if depth else 0, depth=depth, spread=spread)
+    node = _grow(splitter, others, meter, everyone, nano=nano, level=level if depth else 0, depth=depth)
     return _pruned(node) if prune else node
 
 
 def _grow(
-    splitter: Splitter, meter: Meter, rows: NDArray[np.intp], *, nano: int, level: int, depth: int, spread: Spread
+    splitter: Splitter, below: Splitter, meter: Meter, rows: NDArray[np.intp], *, nano: int, level: int, depth: int
 ) -> Node:
+    """A node by its splitter, what is under it by the other."""
     count_nano = level // 5
     enough = depth > 0
     if enough:
@@ -152,9 +159,9 @@ def _grow(
     if not enough:
         noisy = meter.laplace(lambda: splitter.class_counts(rows), rate=nano, label="class counts of a leaf")
         return Node(None, (), np.maximum(noisy, 0).astype(np.float64), NANO / nano)
-    choice = level - count_nano
+    choice, bound = level - count_nano, splitter.spread.bound
     index = meter.choose(
-        lambda: splitter.scores(rows), rate=choice_rate(choice, spread.bound), spread=spread.bound, label="split of a node"
+        lambda: splitter.scores(rows), rate=choice_rate(choice, bound), spread=bound, label="split of a node"
     )
     split = splitter.candidates[index]
     groups = split.groups(splitter.records.leaves[rows])
@@ -163,15 +170,15 @@ def _grow(
         for group in range(split.size):
             with branch():
                 part = rows[groups == group]
-                children.append(
-                    _grow(splitter, meter, part, nano=nano - choice, level=level, depth=depth - 1, spread=spread)
-                )
+                children.append(_grow(below, below, meter, part, nano=nano - choice, level=level, depth=depth - 1))
     return _inner(split, tuple(children))
 
 
 def _inner(split: Split, children: tuple[Node, ...]) -> Node:
     counts = np.sum([c.counts for c in children], axis=0)
-    return Node(split, children, counts, max(c.scale for c in children), sum(c.leaves for c in children))
+    # Independent noise adds up in squares.
+    scale = float(np.sqrt(sum(c.scale**2 for c in children)))
+    return Node(split, children, counts, scale, sum(c.leaves for c in children))
 
 
 def _pruned(node: Node) -> Node:
@@ -181,9 +188,7 @@ def _pruned(node: Node) -> Node:
     children = tuple(_pruned(c) for c in node.children)
     node = _inner(node.split, children)
     gain = sum(_correct(c) for c in children) - node.counts.max()
-    if gain <= node.scale * np.sqrt(node.leaves):
-        return Node(None, (), node.counts, node.scale * float(np.sqrt(node.leaves)))
-    return node
+    return Node(None, (), node.counts, node.scale) if gain <= node.scale else node
 
 
 def _correct(node: Node) -> float:

@@ -47,7 +47,7 @@ def spread_of(criterion: str, rows: int) -> Spread:
     [1.0, 2.0, 11.41]
     """
     if criterion not in CRITERIA:
-        raise InputError(f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
+        raise InputError(f"criterion must be auto or one of {', '.join(CRITERIA)}, got {criterion!r}")
     top = max(2, int(rows))
     bounds = {"max": 1.0, "gini": 2.0 + _WIDER, "information": float(np.log2(top) + 1 / np.log(2) + _WIDER)}
     return Spread(criterion, bounds[criterion], top)
