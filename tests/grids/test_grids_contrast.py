@@ -10,6 +10,7 @@ import pytest
 
 from sfumato.bench import grids_contrast as contrast
 from sfumato.bench.grids_contrast_model import Marginal, bucketed, fit, rejoined, tilt
+from sfumato.bench.grids_data import encode
 from sfumato.grids.counting import Records
 from sfumato.grids.levels import Levels
 from sfumato.grids.pool import enumerate_grids
@@ -141,3 +142,12 @@ def test_parts_stay_small_and_the_root_grid_stays_in_the_pool(monkeypatch):
     assert ((2, 1), (3, 3)) in grids  # a part of its own
     assert ((1, 1), (3, 3)) not in grids  # tied to the first, 8 x 4 x 5 cells
     assert len(grids) == len(set(grids)) < pool.size
+
+
+def test_the_comparison_is_on_the_same_splits_and_finds_what_is_there():
+    case = encode("small", helpers.frame(4000), helpers.schema(), "ill")
+    found = contrast.compare(case, (2.0,), repeats=2)["2.0"]
+    assert found["difference"] == pytest.approx(found["contrast"] - found["privpfc"], abs=2e-4)
+    majority = np.bincount(case.records.classes).max() / len(case.records.classes)
+    assert max(found["contrast"], found["privpfc"]) < 0.75 * (1 - majority)
+    assert contrast.run()["figures"] == {}
