@@ -13,7 +13,16 @@ from sfumato.audit.transcripts import GIVEN_AWAY, Transcript, ratio_of_run, tran
 from sfumato.privacy import NANO, Meter, Seeded, noise
 from sfumato.tables import Categorical, Schema
 
-RIVALS = ["diffgen", "pph", "privbayes", "privbayes-binary", "privpfc-estimator", "privpfc-two-grids", "uniform-grid"]
+RIVALS = [
+    "diffgen",
+    "pph",
+    "privbayes",
+    "privbayes-binary",
+    "privbayes-gray",
+    "privpfc-estimator",
+    "privpfc-two-grids",
+    "uniform-grid",
+]
 WHOLE = [*RIVALS, *(n for n in names() if n.startswith("classifier-"))]
 TWO = Schema({"side": Categorical(["left", "right"]), "ill": Categorical(["no", "yes"])})
 

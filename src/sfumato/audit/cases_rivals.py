@@ -58,6 +58,15 @@ def _releases() -> None:
     parents = "a record that fits one column's parent and not the other's"
     case("privbayes", lambda: PrivBayes(epsilon=3, target="ill", rows=100, score="R"), _TWO, fits, parents)
     case("privbayes-binary", lambda: PrivBayes(epsilon=3, target="ill", rows=100, degree=1), _TWO, fits, parents)
+    wide = Schema({"a": Categorical(["x", "y", "z"]), "ill": _PAIR})
+    gray: Rows = [((0,), 0, 8), ((2,), 0, 8), ((1,), 1, 1), ((2,), 1, 1)]
+    case(
+        "privbayes-gray",
+        lambda: PrivBayes(epsilon=3, target="ill", rows=100, degree=1, encoding="gray"),
+        wide,
+        gray,
+        parents,
+    )
     surer = "a record that makes the divided grid better than the undivided one; without it they are equal"
     case("privpfc-estimator", lambda: PrivPfC(epsilon=3, target="ill", grids=1), _SIDE, SIDES, surer)
     case("privpfc-two-grids", lambda: PrivPfC(epsilon=4, target="ill", grids=2, rows=100), _SIDE, SIDES, surer)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.grids.bits import Bits
 from sfumato.grids.from_schema import Attribute
 from sfumato.grids.levels import Levels
 from sfumato.grids.sampling import values_of, values_of_cells
@@ -43,6 +44,7 @@ class Network:
     parameters: dict[str, Any] = field(default_factory=dict, repr=False)
     mechanism: str = "privbayes"
     warnings: tuple[str, ...] = ()
+    code: Bits | None = field(default=None, repr=False)  # where the columns of the network are bits
 
     @property
     def expected_rmse(self) -> float:
@@ -69,6 +71,8 @@ class Network:
 
         random = self.random()
         drawn = self.leaves(round(self.size) if n is None else int(n), random)
+        if self.code is not None:
+            drawn = self.code.decode(drawn)
         columns = {a.name: values_of(a, drawn[:, j], random) for j, a in enumerate(self.attributes)}
         columns[self.target] = values_of_cells(self.target_domain, drawn[:, -1], random)
         return pd.DataFrame(columns)
