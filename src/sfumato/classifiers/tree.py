@@ -1,15 +1,16 @@
 """A private decision tree: DiffP-C4.5 (Friedman & Schuster, *Data mining with differential privacy*, KDD 2010).
 
 A node is counted with noise; if it holds too few records for what is left to be done it becomes a leaf, otherwise its split
-is chosen by the exponential mechanism among all columns: a category splits into its groups at a level of its taxonomy, a
-number at one of its public cut points. Leaves publish noisy class counts, and a subtree that predicts hardly better than its
+is chosen by the exponential mechanism among all columns: a number is cut at one of its public cut points, a category into a
+node of its taxonomy and the rest (the paper splits it into all its values; in two, impurity does not reward crumbs). Leaves
+publish noisy class counts, and a subtree that predicts hardly better than its
 root is pruned, which costs nothing. As in the paper the children of a node hold disjoint records, so a path costs the sum
 over its nodes and the tree costs its dearest path; unlike in the paper a leaf that is reached early spends what its path did
 not.
 
-What a good split is: by default the records that it classifies correctly, which is what the tree is for and what one record
-changes least. But a split that classifies nothing better may prepare one that does, which only an impurity sees, and a
-shallow tree has no level to spare for finding out: its root is split by the Gini index.
+What a good split is: for the last two levels by default the records that it classifies correctly, which is what the tree is
+for and what one record changes least. But a split that classifies nothing better may prepare one that does, which only an
+impurity sees: the root and all other levels are split by the Gini index.
 
 **Guarantee.** ε-differential privacy against the absence of a record, by induction over the depth:
 
@@ -36,7 +37,7 @@ from sfumato.privacy import NANO, Epsilon, Meter, Source
 from sfumato.privacy.losses import choice_rate
 from sfumato.tables.schema import Schema
 
-SHALLOW = 3  # largest depth of a tree whose root is split by the Gini index; set on other splits than the bench's
+LAST = 2  # levels that are split for correctly classified records; set on other splits of the data than the bench's
 DISJOINT = "the children of a node hold different records"
 
 
@@ -61,8 +62,8 @@ class PrivateDecisionTree(PrivateClassifier):
     depth : int or "auto"
         Largest depth; by default from ε and the number of records.
     criterion : "auto", "max", "gini" or "information"
-        What a good split is: correctly classified records, the Gini index or information gain. By default the first, but
-        the second for the root of a tree of depth 3 or less.
+        What a good split is: correctly classified records, the Gini index or information gain. By default the first for
+        the last two levels and the second for those above them.
     rows : int, optional
         A public number of records; without it one hundredth of ε goes into estimating it.
     prune : bool
@@ -135,8 +136,8 @@ def grow(
     """The whole tree for a budget: half of it is for the leaves, the rest is shared by the levels."""
     if depth < 0:
         raise InputError(f"the depth of a tree must not be negative, got {depth}")
-    root, below = ("gini" if depth <= SHALLOW else "max", "max") if criterion == "auto" else (criterion, criterion)
-    splitter, others = (Splitter(records, spread_of(c, rows), columns) for c in (root, below))
+    above, last = ("gini", "max") if criterion == "auto" else (criterion, criterion)
+    splitter, others = (Splitter(records, spread_of(c, rows), columns) for c in (above, last))
     level = nano // 2 // max(depth, 1)
     if nano - level * depth < 1 or (depth and level < 100):
         raise InputError("the budget is too small for a tree of this depth; raise epsilon or lower the depth")
@@ -146,9 +147,9 @@ def grow(
 
 
 def _grow(
-    splitter: Splitter, below: Splitter, meter: Meter, rows: NDArray[np.intp], *, nano: int, level: int, depth: int
+    splitter: Splitter, last: Splitter, meter: Meter, rows: NDArray[np.intp], *, nano: int, level: int, depth: int
 ) -> Node:
-    """A node by its splitter, what is under it by the other."""
+    """A node and what is under it; the last levels have their own splitter."""
     count_nano = level // 5
     enough = depth > 0
     if enough:
@@ -167,10 +168,11 @@ def _grow(
     groups = split.groups(splitter.records.leaves[rows])
     children = []
     with meter.parallel(DISJOINT) as branch:
-        for group in range(split.size):
+        for group in range(2):
             with branch():
                 part = rows[groups == group]
-                children.append(_grow(below, below, meter, part, nano=nano - choice, level=level, depth=depth - 1))
+                under = last if depth - 1 <= LAST else splitter
+                children.append(_grow(under, last, meter, part, nano=nano - choice, level=level, depth=depth - 1))
     return _inner(split, tuple(children))
 
 

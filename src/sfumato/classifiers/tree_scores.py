@@ -17,7 +17,6 @@ rounding and the (far smaller) errors of the sums.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,41 +54,51 @@ def spread_of(criterion: str, rows: int) -> Spread:
 
 @dataclass(frozen=True)
 class Split:
-    """A column cut into groups: at a level of its taxonomy, or in two at a leaf (`cut`)."""
+    """A column cut in two: the leaves from `start` up to `stop` against all others."""
 
     column: int
-    level: int
-    cut: int | None
-    size: int
-    maps: Any  # node of each leaf
+    level: int  # of the node's taxonomy, -1 for a cut of an ordered column
+    node: int
+    start: int
+    stop: int
 
     def groups(self, leaves: NDArray[np.integer]) -> NDArray[np.integer]:
-        """The group of each row; an unknown value goes to the first."""
-        return np.asarray(self.maps[np.maximum(leaves[:, self.column], 0)])
+        """The group of each row, 1 inside the range; an unknown value goes to the group of the first leaf."""
+        place = np.maximum(leaves[:, self.column], 0)
+        return np.asarray((place >= self.start) & (place < self.stop)).astype(np.int64)
 
     def words(self, group: int, taxonomies: tuple[Levels, ...]) -> str:
         """One group in words."""
         taxonomy = taxonomies[self.column]
-        if self.cut is None:
-            return f"{taxonomy.name} is {taxonomy.labels[self.level][group]}"
-        first = taxonomy.labels[-1][self.cut]
+        if self.level >= 0:
+            return f"{taxonomy.name} {'is' if group else 'is not'} {taxonomy.labels[self.level][self.node]}"
+        first = taxonomy.labels[-1][self.start]
         return f"{taxonomy.name} below {first}" if group == 0 else f"{taxonomy.name} from {first} on"
 
 
 def all_splits(taxonomies: tuple[Levels, ...], columns: tuple[int, ...] | None = None) -> list[Split]:
-    """Every public split: cut points of numbers, levels of categories.
+    """Every public split in two: the cut points of numbers, and each node of a category's taxonomy against the rest.
 
-    >>> [(s.level, s.cut) for s in all_splits((Levels.numeric("age", [0, 1, 2, 3]), Levels.flat("sex", ["F", "M"])))]
-    [(-1, 1), (-1, 2), (1, None)]
+    >>> taxonomies = Levels.numeric("age", [0, 1, 2, 3]), Levels.flat("job", ["a", "b", "c"]), Levels.flat("sex", ["F", "M"])
+    >>> [(s.column, s.start, s.stop) for s in all_splits(taxonomies)]
+    [(0, 1, 3), (0, 2, 3), (1, 0, 1), (1, 1, 2), (1, 2, 3), (2, 0, 1)]
     """
     found = []
     for j in range(len(taxonomies)) if columns is None else columns:
         taxonomy = taxonomies[j]
         if taxonomy.edges is not None:
-            place = np.arange(taxonomy.leaves)
-            found += [Split(j, -1, cut, 2, (place >= cut).astype(np.int64)) for cut in range(1, taxonomy.leaves)]
+            found += [Split(j, -1, 0, cut, taxonomy.leaves) for cut in range(1, taxonomy.leaves)]
         else:
-            found += [Split(j, lv, None, taxonomy.sizes[lv], taxonomy.maps[lv]) for lv in range(1, taxonomy.height)]
+            seen: set[tuple[int, int]] = {(0, taxonomy.leaves)}
+            for level in range(1, taxonomy.height):
+                for node in range(taxonomy.sizes[level]):
+                    # Leaves stand in tree order, so every node is a run of leaves.
+                    start, stop = (int(v) for v in np.searchsorted(taxonomy.maps[level], [node, node + 1]))
+                    if (start, stop) not in seen:
+                        found.append(Split(j, level, node, start, stop))
+                        # A run at one end says the same as the run of all other leaves.
+                        other = (stop, taxonomy.leaves) if start == 0 else (0, start) if stop == taxonomy.leaves else ()
+                        seen |= {(start, stop), *([other] if other else [])}
     if not found:
         raise InputError("no column can be split: every domain of the schema has a single cell")
     return found
@@ -116,8 +125,11 @@ class Splitter:
             if split.column not in tables:
                 leaves = self.records.taxonomies[split.column].leaves
                 code = self.records.leaves[rows, split.column].astype(np.int64) * self.classes + classes
-                tables = {split.column: np.bincount(code, minlength=leaves * self.classes).reshape(leaves, self.classes)}
-            out[i] = self.score(np.add.reduceat(tables[split.column], _starts(split), axis=0))
+                table = np.bincount(code, minlength=leaves * self.classes).reshape(leaves, self.classes)
+                tables = {split.column: np.vstack([np.zeros_like(table[:1]), table.cumsum(axis=0)])}
+            sums = tables[split.column]
+            inside = sums[split.stop] - sums[split.start]
+            out[i] = self.score(np.stack([sums[-1] - inside, inside]))
         return out
 
     def score(self, table: NDArray[np.int64]) -> float:
@@ -130,11 +142,6 @@ class Splitter:
         else:
             exact = _phi(table, self.spread.rows).sum(axis=1) - _phi(total, self.spread.rows)
         return float(np.rint(exact.sum() * _LATTICE) / _LATTICE)
-
-
-def _starts(split: Split) -> NDArray[np.intp]:
-    # Leaves stand in tree order, so every group is a run of leaves.
-    return np.concatenate([[0], np.flatnonzero(np.diff(split.maps)) + 1])
 
 
 def _phi(counts: NDArray[np.int64], top: int) -> NDArray[np.float64]:
