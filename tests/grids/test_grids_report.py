@@ -9,8 +9,18 @@ import pytest
 
 import sfumato as sf
 from sfumato.grids import PrivBayes, PrivPfC
-from sfumato.grids.reporting import MOST_ROWS, class_balance, marginals, signal_table, synthetic_codes
-from sfumato.grids.sampling import rounded_shares
+from sfumato.grids.cuts import Cut, ScoreCut
+from sfumato.grids.reporting import (
+    MOST_ROWS,
+    class_balance,
+    first_marginals,
+    first_rmse,
+    marginals,
+    network_marginals,
+    signal_table,
+    synthetic_codes,
+)
+from sfumato.grids.sampling import possible_cells, rounded_shares
 from sfumato.privacy import Seeded
 
 _spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))
@@ -141,3 +151,49 @@ def test_a_release_writes_the_table_and_the_page(tmp_path):
     stored = pd.read_parquet(folder / "synthetic.parquet")
     assert set(stored["ill"]) <= {"no", "yes"}
     assert f"{len(stored):,} drawn rows" in page
+
+
+def test_the_first_of_two_grids_shows_its_own_marginals():
+    synopsis = fitted(2, rows=3000)
+    score = next(c for c in synopsis.cuts if isinstance(c, ScoreCut))
+    one = first_marginals(synopsis, 1).set_index("group")
+    for i, label in enumerate(synopsis.class_labels):
+        assert one.loc[f"ill = {label}", "measured"] == pytest.approx(score.noisy[i].sum(), abs=0.06)
+    assert {g.split(" = ")[0] for g in one.index} == {"ill", *(c.name for c in score.inner)}
+    steps = {s.label: s.loss for s in synopsis.guarantee.steps}
+    assert first_rmse(synopsis) == pytest.approx(np.sqrt(2) * 1e9 / steps["first grid: counts"], rel=0.05)
+    headings = [heading for heading, _ in synopsis.report_sections()]
+    assert any(h.startswith("The first grid, one column at a time") for h in headings)
+    assert not any(h.startswith("The first grid") for h, _ in fitted(1).report_sections())
+    assert len(first_marginals(fitted(1), 1)) == 0
+
+
+def test_behind_a_first_grid_of_one_cell_only_its_own_score_is_possible():
+    bucket = np.array([7])
+    score = ScoreCut((), bucket, np.array([[3], [9]]), 3)
+    side = Cut(0, np.array([0, 1]), ("left", "right"), 2, "side", False)
+    possible = possible_cells((side, score)).reshape(2, 11)
+    assert (possible == (np.arange(11) == 7)).all()
+
+
+@pytest.mark.parametrize("encoding", ["taxonomy", "gray"])
+def test_a_network_shows_the_marginals_that_were_measured(encoding):
+    model = PrivBayes(epsilon=3, target="ill", encoding=encoding, rows=3000)
+    network = model.fit(helpers.frame(), schema=helpers.schema(), source=Seeded(1)).synopsis
+    one, two = network_marginals(network, 1), network_marginals(network, 2)
+    names = [c.name for c in network.columns]
+    measured = {names[x] for (x, _), _ in network.measured}
+    assert {g.split(" = ")[0] for g in one["group"]} == measured
+    linked = {frozenset((names[x], names[j])) for (x, parents), _ in network.measured for j, _ in parents}
+    shown = {frozenset(part.split(" = ")[0] for part in g.split(" and ")) for g in two["group"]}
+    assert shown == linked
+    (x, _), table = network.measured[-1]
+    figures = one.set_index("group")["measured"]
+    for label, row in zip(network.columns[x].labels[-1], table, strict=True):
+        assert figures[f"{names[x]} = {label}"] == pytest.approx(row.sum(), abs=0.06)
+    assert one.groupby(one["group"].str.split(" = ").str[0])["synthetic"].sum().to_numpy() == pytest.approx(3000, abs=1)
+    noise = network.expected_rmse * np.sqrt(table.shape[1])
+    assert one.set_index("group")["noise"][f"{names[x]} = {network.columns[x].labels[-1][0]}"] == pytest.approx(
+        noise, abs=0.06
+    )
+    assert any(h.startswith("Two columns at a time") for h, _ in network.report_sections())

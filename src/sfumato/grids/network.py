@@ -51,6 +51,12 @@ class Network:
         """Standard deviation of the noise on each marginal count."""
         return float(np.sqrt(laplace_variance(self.rate)))
 
+    @property
+    def measured(self) -> tuple[tuple[tuple[int, Parents], NDArray[np.int64]], ...]:
+        """Links with the noisy tables as they were measured; in the binary form the first few share one of them."""
+        first = int(self.parameters.get("degree", 0)) if self.parameters.get("score") == "F" else 0
+        return tuple(zip(self.links, self.tables, strict=True))[first:]
+
     def leaves(self, n: int, random: Generator) -> NDArray[np.int64]:
         """Sampled leaves of all columns, the target last."""
         out = np.zeros((n, len(self.columns)), dtype=np.int64)

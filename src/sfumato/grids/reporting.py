@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from sfumato.grids.coding import cells_of
 from sfumato.grids.cuts import Cut, ScoreCut
 from sfumato.grids.sampling import possible_cells
+from sfumato.privacy.noise import laplace_variance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +40,10 @@ def synopsis_sections(synopsis: Synopsis) -> Iterator[Section]:
     yield f"One column at a time: measured and synthetic{_largest_gaps(one)}", one.head(MOST_ROWS)
     if len(two):
         yield f"Two columns at a time: measured and synthetic{_largest_gaps(two)}", two.head(MOST_ROWS)
+    for words, width in (("one column", 1), ("two columns", 2)):
+        first = first_marginals(synopsis, width)
+        if len(first):
+            yield f"The first grid, {words} at a time: measured and synthetic{_largest_gaps(first)}", first.head(MOST_ROWS)
     yield "The synthetic table", table_in_words(len(synopsis.synthetic), list(synopsis.synthetic.columns))
 
 
@@ -168,25 +174,59 @@ def marginals(synopsis: Synopsis, width: int) -> pd.DataFrame:
 
     Only sums of counts that were paid for: no other column, no finer group, no look at the table.
     """
+    return _in_table(_grid_counts(synopsis, synopsis.cuts, synopsis.noisy, synopsis.expected_rmse).rows(width))
+
+
+def first_marginals(synopsis: Synopsis, width: int) -> pd.DataFrame:
+    """The same for the first of two grids, whose counts were published too; nothing if there was one grid only."""
+    found = (c for c in synopsis.cuts if isinstance(c, ScoreCut))
+    sigma = first_rmse(synopsis)
+    return _in_table(row for c in found for row in _grid_counts(synopsis, c.inner, c.noisy, sigma).rows(width))
+
+
+def first_rmse(synopsis: Synopsis) -> float:
+    """Standard deviation of the noise on a count of the first grid, in records.
+
+    What both grids' counts cost stands in the guarantee, and noise rates are in proportion to it.
+    """
+    loss = {step.label: step.loss for step in synopsis.guarantee.steps}
+    first, second = loss.get("first grid: counts", 0), loss.get("second grid: counts", 0)
+    rate = synopsis.rate * first // second if first and second else synopsis.rate
+    return float(np.sqrt(laplace_variance(rate))) / synopsis.unit
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Noisy counts over some columns as released, and the place of every synthetic row in them."""
+
+    names: Sequence[str]
+    labels: Sequence[Sequence[str]]
+    noisy: NDArray[np.float64]
+    sigma: float
+    drawn: Sequence[NDArray[np.int64]]
+    scale: float  # records per synthetic row
+
+    def rows(self, width: int) -> Iterator[dict[str, Any]]:
+        """All marginals over so many of the columns."""
+        for axes in combinations(range(len(self.names)), width):
+            yield from self.over(axes)
+
+    def over(self, axes: tuple[int, ...]) -> Iterator[dict[str, Any]]:
+        """One marginal: the sums of released counts beside the synthetic table's."""
+        measured = self.noisy.sum(axis=tuple(i for i in range(self.noisy.ndim) if i not in axes))
+        noise = self.sigma * np.sqrt(self.noisy.size / measured.size)
+        found = np.zeros(measured.shape)
+        np.add.at(found, tuple(self.drawn[i] for i in axes), self.scale)
+        for place in np.ndindex(measured.shape):
+            group = " and ".join(f"{self.names[i]} = {self.labels[i][p]}" for i, p in zip(axes, place, strict=True))
+            figures = {"measured": float(measured[place]), "noise": float(noise), "synthetic": float(found[place])}
+            yield {"group": group, **figures}
+
+
+def _in_table(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
+    """Marginals as a table; where there are too many, those furthest apart come first."""
     import pandas as pd
 
-    names = [synopsis.target, *(c.name for c in synopsis.cuts)]
-    labels = [synopsis.class_labels, *(c.labels for c in synopsis.cuts)]
-    measured = (synopsis.noisy / synopsis.unit).reshape(len(synopsis.noisy), *synopsis.shape)
-    drawn = synthetic_codes(synopsis)
-    scale = float(synopsis.counts.sum()) / max(len(synopsis.synthetic), 1)  # 1 unless the drawn table was kept short
-    rows: list[dict[str, Any]] = []
-    for axes in combinations(range(len(names)), width):
-        others = tuple(i for i in range(len(names)) if i not in axes)
-        exact = measured.sum(axis=others)
-        noise = synopsis.expected_rmse * np.sqrt(measured.size / exact.size)
-        found = np.zeros(exact.shape)
-        np.add.at(found, tuple(drawn[i] for i in axes), scale)
-        for place in np.ndindex(exact.shape):
-            group = " and ".join(f"{names[i]} = {labels[i][p]}" for i, p in zip(axes, place, strict=True))
-            rows.append(
-                {"group": group, "measured": float(exact[place]), "noise": float(noise), "synthetic": float(found[place])}
-            )
     frame = pd.DataFrame(rows, columns=["group", "measured", "noise", "synthetic"])
     if len(frame) > MOST_ROWS:
         gap = (frame["measured"] - frame["synthetic"]).abs() / frame["noise"]
@@ -194,15 +234,26 @@ def marginals(synopsis: Synopsis, width: int) -> pd.DataFrame:
     return frame.round(1)
 
 
-def synthetic_codes(synopsis: Synopsis) -> list[NDArray[np.int64]]:
-    """The class and the run of every cut, for the rows of the synthetic table."""
-    table = synopsis.synthetic
+def _grid_counts(synopsis: Synopsis, cuts: Sequence[Cut | ScoreCut], noisy: NDArray[np.int64], sigma: float) -> Counts:
+    return Counts(
+        [synopsis.target, *(c.name for c in cuts)],
+        [synopsis.class_labels, *(c.labels for c in cuts)],
+        (noisy / synopsis.unit).reshape(len(noisy), *(c.size for c in cuts)),
+        sigma,
+        synthetic_codes(synopsis, cuts),
+        float(synopsis.counts.sum()) / max(len(synopsis.synthetic), 1),  # 1 unless the drawn table was kept short
+    )
+
+
+def synthetic_codes(synopsis: Synopsis, cuts: Sequence[Cut | ScoreCut] | None = None) -> list[NDArray[np.int64]]:
+    """The class and the run of every cut (the synopsis's own by default), for the rows of the synthetic table."""
+    table, wanted = synopsis.synthetic, synopsis.cuts if cuts is None else cuts
     leaves = np.zeros((len(table), len(synopsis.attributes)), dtype=np.int64)
-    for j in sorted({c.attribute for cut in synopsis.cuts for c in _columns(cut)}):
+    for j in sorted({c.attribute for cut in wanted for c in _columns(cut)}):
         attribute = synopsis.attributes[j]
         leaves[:, j] = attribute.leaf_of_cell[cells_of(attribute.domain, table[attribute.name])]
     classes = cells_of(synopsis.target_domain, table[synopsis.target])
-    return [classes, *(cut.codes(leaves) for cut in synopsis.cuts)]
+    return [classes, *(cut.codes(leaves) for cut in wanted)]
 
 
 def _columns(cut: Cut | ScoreCut) -> tuple[Cut, ...]:
@@ -213,7 +264,7 @@ def _columns(cut: Cut | ScoreCut) -> tuple[Cut, ...]:
 
 
 def network_sections(network: Network) -> Iterator[Section]:
-    """The network in words, and what the synthetic table is."""
+    """The network in words, the marginals that were measured, and what the synthetic table is."""
     rows = network.to_frame().to_dict("records")
     links = [f"{row['column']} from {row['parents'] or 'nothing'}" for row in rows]
     yield (
@@ -221,4 +272,44 @@ def network_sections(network: Network) -> Iterator[Section]:
         f"Each column is drawn from its parents, in this order: {'; '.join(links)}. Every count behind it carries noise of "
         f"standard deviation {network.expected_rmse:.3g} records; what two columns without a link have in common is lost.",
     )
+    for words, width in (("One column", 1), ("Two columns", 2)):
+        table = network_marginals(network, width)
+        if len(table):
+            yield f"{words} at a time: measured and synthetic{_largest_gaps(table)}", table.head(MOST_ROWS)
     yield "The synthetic table", table_in_words(len(network.synthetic), list(network.synthetic.columns))
+
+
+def network_marginals(network: Network, width: int) -> pd.DataFrame:
+    """Marginals over one or two columns that are sums of measured tables: a column, or a column with one of its parents.
+
+    Each is shown once, from the first table that holds it; what two columns without a common table have in common was not
+    measured and is not shown.
+    """
+    leaves = _network_leaves(network)
+    scale = network.size / max(len(leaves), 1)
+    rows: list[dict[str, Any]] = []
+    seen: set[tuple[int, ...]] = set()
+    for (x, parents), table in network.measured:
+        axes = [(x, network.columns[x].height - 1), *parents]
+        counts = Counts(
+            [network.columns[j].name for j, _ in axes],
+            [network.columns[j].labels[level] for j, level in axes],
+            table.reshape([network.columns[j].sizes[level] for j, level in axes]).astype(np.float64),
+            network.expected_rmse,
+            [network.columns[j].maps[level][leaves[:, j]] for j, level in axes],
+            scale,
+        )
+        for chosen in combinations(range(len(axes)), width):
+            who = tuple(sorted(axes[i][0] for i in chosen))
+            if 0 in chosen and who not in seen:
+                seen.add(who)
+                rows.extend(counts.over(chosen))
+    return _in_table(rows)
+
+
+def _network_leaves(network: Network) -> NDArray[np.int64]:
+    """The synthetic table as the network's columns: leaves, or bits."""
+    table = network.synthetic
+    found = [a.leaf_of_cell[cells_of(a.domain, table[a.name])] for a in network.attributes]
+    leaves = np.stack([*found, cells_of(network.target_domain, table[network.target])], axis=1)
+    return leaves if network.code is None else network.code.encode(leaves)

@@ -97,10 +97,11 @@ def possible_cells(cuts: Sequence[Cut | ScoreCut]) -> NDArray[np.bool_] | None:
     Known from public facts, so counts in impossible cells are noise and are set to 0. None if every cell is possible.
     """
     score = next((c for c in cuts if isinstance(c, ScoreCut)), None)
-    if score is None or not score.inner:  # behind a first grid of one cell there are no columns to contradict
+    if score is None:
         return None
     shape = tuple(c.size for c in cuts)
-    inner = np.unravel_index(np.arange(score.bucket.size), tuple(c.size for c in score.inner))
+    # A first grid of one cell has one score: all others are impossible.
+    inner = np.unravel_index(np.arange(score.bucket.size), tuple(c.size for c in score.inner)) if score.inner else ()
     behind = {c.attribute: (c.starts[node], c.ends[node]) for c, node in zip(score.inner, inner, strict=True)}
     fits = np.ones((int(np.prod(shape)), score.bucket.size), dtype=bool)
     for cut, digit in zip(cuts, np.unravel_index(np.arange(len(fits)), shape), strict=True):
