@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.bench import classify_peers, peer_environments
+from sfumato.bench import classify_peers, classify_versus, peer_environments
 from sfumato.bench.classify_data import census
 from sfumato.bench.classify_methods import METHODS, misclassification, splits
 from sfumato.bench.classify_peers import PEERS, Peer, available, best_setting
@@ -153,3 +153,22 @@ def test_every_setting_of_every_peer_is_well_formed():
         # Bounds and classes come from the schema: a peer that could read them off the data is told them.
         needed = {"LogisticRegression": "data_norm", "DPExplainableBoostingClassifier": "privacy_bounds"}
         assert all(needed.get(s["estimator"], "bounds") in s["public"] for s in peer.settings)
+
+
+def test_estimators_are_compared_name_by_name(library, monkeypatch, capsys):
+    peer = Peer(library, tuple(_setting("Stump", "codes", ("bounds", "classes"), column=c) for c in (4, 9)))
+    monkeypatch.setattr(classify_versus, "PEERS", {"their stump": peer, "missing": None})
+    monkeypatch.setattr(classify_versus, "available", lambda name: name != "missing")
+    monkeypatch.setattr(classify_versus, "EPSILONS", (0.5,))
+    monkeypatch.setattr(classify_versus, "census", lambda rows: census(1000))
+    pairs = {"Majority": "their stump", "PrivateNaiveBayes": "missing"}
+    found = classify_versus.run(pairs=pairs)
+    assert list(found["figures"]["census"]) == ["Majority", "their stump"]
+    (claim,) = found["claims"]
+    ours, theirs = (found["figures"]["census"][name]["0.5"]["mean"] for name in ("Majority", "their stump"))
+    assert claim["holds"] == (round(ours, 4) <= round(theirs, 4))
+    assert claim["figure"] == round(ours, 4)
+    assert f"{theirs:.3f}"[1:] in classify_versus.markdown(found["figures"], pairs)
+    monkeypatch.setattr(classify_versus, "run", lambda **_: found)
+    classify_versus.main(["--json"])
+    assert '"holds"' in capsys.readouterr().out

@@ -7,7 +7,6 @@ user could choose, so the comparison errs in the peer's favour. DP-EBM is only (
 
 from __future__ import annotations
 
-import itertools
 import json
 import subprocess
 import tempfile

@@ -10,7 +10,7 @@ not.
 
 What a good split is: for the last two levels by default the records that it classifies correctly, which is what the tree is
 for and what one record changes least. But a split that classifies nothing better may prepare one that does, which only an
-impurity sees: the root and all other levels are split by the Gini index.
+impurity sees: the root and all other levels are split by the Gini index (unless the root is the only one).
 
 **Guarantee.** ε-differential privacy against the absence of a record, by induction over the depth:
 
@@ -142,7 +142,8 @@ def grow(
     if nano - level * depth < 1 or (depth and level < 100):
         raise InputError("the budget is too small for a tree of this depth; raise epsilon or lower the depth")
     everyone = np.arange(len(records.classes))
-    node = _grow(splitter, others, meter, everyone, nano=nano, level=level if depth else 0, depth=depth)
+    root = splitter if depth > 1 else others
+    node = _grow(root, others, meter, everyone, nano=nano, level=level if depth else 0, depth=depth)
     return _pruned(node) if prune else node
 
 
