@@ -30,6 +30,9 @@ MAKERS = {
     "local, svm": lambda k: c.PrivLocal(rounds=3, loss="svm", **k),
     "gene": lambda k: c.PrivGene(rounds=2, population=6, **k),
     "histogram": lambda k: c.HistogramClassifier(grids=1, **k),
+    "histogram, two grids": lambda k: c.HistogramClassifier(grids=2, rows=20, **k),
+    "gene, svm": lambda k: c.PrivGene(rounds=2, population=6, loss="svm", **k),
+    "functional, linear": lambda k: c.FunctionalMechanism(loss="linear", **k),
 }
 
 
@@ -113,6 +116,13 @@ def test_the_probe_catches_a_price_that_is_too_low(monkeypatch, exact_losses):
 
     found, _ = exact_losses(make, pair)
     assert any(loss > charged * 1.5 for loss, charged in found)
+
+
+def test_every_estimator_is_tried():
+    """Those with noise on coefficients or on the objective have tests of their own, here and in test_erm_privacy."""
+    made = {type(make({})).__name__ for make in MAKERS.values()}
+    own = {"OutputPerturbation", "PrivateLogisticRegression", "PrivateSVM", "NoiseFree"}
+    assert made | own == set(c.__all__)
 
 
 @pytest.mark.parametrize("seed", range(6))
