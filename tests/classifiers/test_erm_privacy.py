@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from sfumato.audit.cases_linear import Objective
 from sfumato.classifiers.objective import CURVATURE, calibrate, loss_parts, minimise
 from sfumato.classifiers.personal import PERSONAL, Training, train
 from sfumato.errors import BudgetError, PrivacyError
@@ -55,6 +56,22 @@ def test_nobody_loses_more_than_their_budget(kind, moves):
         kind, z, 3 * weights * [0, 1, 1, 1], at.penalty, at.beta
     )
     assert np.abs(gap).max() > granted[0]
+
+
+@pytest.mark.parametrize("kind", ["logistic", "huber"])
+def test_density_ratios_in_several_dimensions(kind):
+    """Tiny tables with and without their last record, at models near and far, along the record and across it."""
+    rng, at, worst = np.random.default_rng(3), calibrate(NANO, kind=kind, dimension=3), 0.0
+    for size in (1, 2, 3, 6):
+        for _ in range(40):
+            signed = rng.normal(size=(size, 3))
+            signed /= np.maximum(np.linalg.norm(signed, axis=1, keepdims=True), 1.0)
+            signed[-1] /= np.linalg.norm(signed[-1])
+            tables = [Objective(kind, signed[:n], np.ones(n), at.penalty, at.beta) for n in (size, size - 1)]
+            for length in (0.1, 1.0, 5.0, 50.0):
+                for f in (-length * signed[-1], length * signed[-1], length * rng.normal(size=3)):
+                    worst = max(worst, abs(tables[0].log_density(f) - tables[1].log_density(f)))
+    assert 0.6 < worst <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("kind", ["logistic", "huber"])
