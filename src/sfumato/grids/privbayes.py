@@ -126,6 +126,7 @@ class PrivBayes(Publisher):
         if k == 0:
             left = budget
         rate = left // (count - k)
+        score = _scorer(records, columns, fixed_by_parents)
         links: Options = [(count - 1, ())]
         while len(links) < count:
             inside = [x for x, _ in links]
@@ -135,7 +136,7 @@ class PrivBayes(Publisher):
             if k == 0:
                 links.append(options[0])
                 continue
-            links.append(options[self._choose(records, columns, options, meter, each_choice, len(links))])
+            links.append(options[self._choose(score, F_SPREAD, options, meter, each_choice, len(links))])
         measured = [self._count(records, columns, link, meter, rate) for link in links[k:]]
         first = _earlier(measured[0], k)
         return links, [*first, *measured], rate, {"score": "F", "degree": k}
@@ -164,27 +165,19 @@ class PrivBayes(Publisher):
         rate = (budget - each_choice * (count - 1)) // count
         most = min(max(4.0, size * (rate / NANO) / (2 * self.usefulness)), float(MOST_CELLS))
         degree = general_degree(count) if self.degree is None else self.degree
+        score = _scorer(records, columns, dependence)
         links: Options = [(count - 1, ())]
         while len(links) < count:
             options = _useful_options(columns, [x for x, _ in links], most, degree, self.encoding == "taxonomy")
-            links.append(options[self._choose(records, columns, options, meter, each_choice, len(links), general=True)])
+            links.append(options[self._choose(score, R_SPREAD, options, meter, each_choice, len(links))])
         tables = [self._count(records, columns, link, meter, rate) for link in links]
         return links, tables, rate, {"score": "R", "degree": degree}
 
     def _choose(
-        self,
-        records: Callable[[], Records],
-        columns: tuple[Levels, ...],
-        options: Options,
-        meter: Meter,
-        nano: int,
-        step: int,
-        *,
-        general: bool = False,
+        self, score: Callable[[int, Parents], float], spread: float, options: Options, meter: Meter, nano: int, step: int
     ) -> int:
-        score, spread = (dependence, R_SPREAD) if general else (fixed_by_parents, F_SPREAD)
         return meter.choose(
-            lambda: [score(_joint(records(), columns, x, parents)) for x, parents in options],
+            lambda: [score(x, parents) for x, parents in options],
             rate=choice_rate(nano, spread),
             spread=spread,
             label=f"{self.mechanism}: column {step}",
@@ -256,6 +249,18 @@ def _fitted(
         widest = max(coarser, key=lambda j: columns[j].sizes[level[j]])
         level[widest] -= 1
     return tuple(level.items())
+
+
+def _scorer(
+    records: Callable[[], Records], columns: tuple[Levels, ...], score: Callable[[NDArray[np.int64]], float]
+) -> Callable[[int, Parents], float]:
+    """Scores of candidates, each counted once: most are candidates again in the next step."""
+
+    @cache
+    def of(x: int, parents: Parents) -> float:
+        return score(_joint(records(), columns, x, parents))
+
+    return of
 
 
 def _joint(records: Records, columns: tuple[Levels, ...], x: int, parents: Parents) -> NDArray[np.int64]:
