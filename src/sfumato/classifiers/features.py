@@ -14,7 +14,7 @@ from sfumato.grids.levels import Levels
 Floats = NDArray[np.float64]
 _INSIDE = 1 - 1e-12  # keeps rounding from pushing a row beyond norm one
 CONSTANT = 0.25  # length of the constant next to that of all columns together: it is penalised as they are
-FEW = 5_000  # N ε below which ordered columns enter linear models as lines; set on other splits than those of the bench
+FEW = 2_500  # N ε below which ordered columns enter linear models as lines; set on other splits than those of the bench
 
 
 def one_hot(leaves: NDArray[np.integer], taxonomies: Sequence[Levels]) -> Any:
