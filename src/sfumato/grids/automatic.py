@@ -9,7 +9,7 @@ constants were set on splits of Adult and Bank other than those that the bench r
   even evenly spread classes could not reach that, nothing is spent on finding out.
 - The choice gets a smaller share as Nε grows: it is then certain anyway, and the counts can use the rest.
 - Grids of more than four attributes hardly win; leaving them out lets the pool hold more of the others. Below `FAINT`
-  the choice is what costs most: it gets half, and grids of at most three attributes compete.
+  the choice is what costs most: it gets over half, and grids of at most three attributes compete.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def automatic(
     'auto'
     """
     signal = (rows if rows is not None else _ASSUMED_ROWS) * epsilon
-    select = 0.5 if signal < FAINT else 0.37 if signal < 4_000 else 0.25
+    select = 0.55 if signal < FAINT else 0.37 if signal < 4_000 else 0.25
     found: dict[str, Any] = {
         "grids": "auto" if signal * (1 - 1 / classes) >= SECOND else 1,
         "most": 20_000 if signal < FAINT else 40_000 if signal < STRONG else 60_000,
@@ -56,7 +56,7 @@ def automatic(
         "widest": 3 if signal < FAINT else 4,
         "split": (0.03, select, 0.97 - select),
         "calibration": "spread",
-        "cells": 0.25 if signal < FAINT else 0.2,
+        "cells": 0.28 if signal < FAINT else 0.2,
     }
     for name, value in options.items():
         if name not in found:
