@@ -18,6 +18,8 @@ from sfumato.bench.classify_data import Table, census, real_table
 from sfumato.bench.classify_methods import METHODS, misclassification
 from sfumato.bench.classify_peers import PEERS, available
 from sfumato.bench.classify_published import published_rivals
+from sfumato.bench.classify_versus import PAIRS
+from sfumato.bench.classify_versus import claims as versus
 from sfumato.bench.grids_data import FILES
 
 PARTS = ("adult", "bank", "census", "several", "sweeps", "time")
@@ -63,6 +65,8 @@ def run(
             found |= _compare(table, {p: PEERS[p] for p in PEERS if available(p)}, epsilons, repeats, progress)
         figures.setdefault("misclassification", {})[table.name] = found
         claims += _claims(table.name, found, epsilons, quick)
+        measured = {ours: theirs for ours, theirs in PAIRS.items() if theirs in found}
+        claims += versus({table.name: found}, measured)
     if "several" in wanted:
         several = [census(6_000, classes=4)] if quick else [census(40_000, classes=4)]
         if data is not None and not quick:
