@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato import classifiers as c
+from sfumato.classifiers.additive import UNIT, weights_of
 from sfumato.privacy import Meter, Seeded
 from sfumato.tables import Categorical, Numeric, Schema
 
@@ -116,6 +117,26 @@ def test_the_probe_catches_a_price_that_is_too_low(monkeypatch, exact_losses):
 
     found, _ = exact_losses(make, pair)
     assert any(loss > charged * 1.5 for loss, charged in found)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("cap", [0.3, 0.5, 1.0])
+def test_the_weight_of_a_record_does_not_depend_on_other_records(classes, cap):
+    """Least of all where the model says nothing about all of the others."""
+    scores = np.vstack([np.zeros((4, classes)), np.tile(np.linspace(-3, 3, classes), (4, 1))])
+    labels = np.arange(8) % classes
+    alone = [int(weights_of(scores[[i]], labels[[i]], cap)[0]) for i in range(8)]
+    assert weights_of(scores, labels, cap).tolist() == alone
+    assert len(set(alone)) > 1
+
+
+def test_before_the_first_term_every_record_weighs_a_full_unit(monkeypatch):
+    seen = []
+    monkeypatch.setattr("sfumato.classifiers.additive.weights_of", lambda *a: seen.append(weights_of(*a)) or seen[-1])
+    X, y = tables(["a", "b", "c"], 1, 6)[0]
+    c.PrivateAdditive(epsilon=5, schema=THREE, target="ill", rounds=2, rows=50, source=Seeded(3)).fit(X, y)
+    assert len(seen) == 2
+    assert seen[0].tolist() == [UNIT] * 6
 
 
 def test_every_estimator_is_tried():

@@ -71,9 +71,9 @@ class Term:
 
 
 def weights_of(scores: Floats, classes: NDArray[np.int64], cap: float) -> NDArray[np.int64]:
-    """Weights of records in units, from the model's scores (rows by classes).
+    """Weights of records in units, from the model's scores (rows by classes); each from its own row alone.
 
-    >>> weights_of(np.zeros((2, 2)), np.array([0, 1]), 0.6).tolist()
+    >>> weights_of(np.zeros((2, 2)), np.array([0, 1]), 0.5).tolist()
     [256, 256]
     >>> weights_of(np.array([[0.0, 2.0], [0.0, 2.0]]), np.array([0, 1]), 0.6).tolist()
     [256, 51]
@@ -84,9 +84,7 @@ def weights_of(scores: Floats, classes: NDArray[np.int64], cap: float) -> NDArra
     top = np.partition(share, -2, axis=1)[:, -2:] if share.shape[1] > 2 else share
     own = np.take_along_axis(share, classes[:, None], axis=1)[:, 0]
     exact = top[:, 0] * top[:, 1] / np.maximum(own, 1e-12)
-    # Before the first term all weights are equal: they all get the full unit, and the cap is free.
-    limit = cap if scores.any() else 1.0 / scores.shape[1]
-    whole: NDArray[np.int64] = np.minimum(np.rint(exact * (UNIT / limit)), UNIT).astype(np.int64)
+    whole: NDArray[np.int64] = np.minimum(np.rint(exact * (UNIT / cap)), UNIT).astype(np.int64)
     return whole
 
 
@@ -251,6 +249,8 @@ def class_step(records: Records, meter: Meter, *, nano: int, rows: int | None) -
 def boost(records: Records, meter: Meter, *, nano: int, rows: int, settings: AdditiveSettings) -> tuple[Term, ...]:
     """All rounds. Pools depend on public facts only."""
     terms: list[Term] = []
+    # Before the first term every record has the weight one over the number of classes: with that as the cap, a full unit.
+    even = replace(settings, cap=1.0 / len(records.class_labels))
     scores = np.zeros((len(records.classes), len(records.class_labels)))
     for number, share in enumerate(settings.shares()):
         part = int(nano * share)
@@ -260,7 +260,8 @@ def boost(records: Records, meter: Meter, *, nano: int, rows: int, settings: Add
             cells=settings.most_cells(rows, part / NANO),
             widest=settings.widest(number),
         )
-        term = add_term(records, scores, meter, pool=pool, nano=part, settings=settings, label=f"term {number + 1}")
+        used = settings if number else even
+        term = add_term(records, scores, meter, pool=pool, nano=part, settings=used, label=f"term {number + 1}")
         if number:
             term = replace(term, scores=term.scores * settings.damp)
         terms.append(term)
