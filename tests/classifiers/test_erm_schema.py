@@ -151,3 +151,12 @@ def test_contradictions_are_refused():
     several = Schema(dict(SCHEMA.columns), unit=PrivacyUnit(person="age", rows_per_person=2))
     with pytest.raises(InputError, match="one row is one person"):
         PrivateSVM(schema=several, target="ill").fit(X, y)
+
+
+def test_without_budgets_the_guarantee_says_that_the_number_of_rows_is_public():
+    table = pd.DataFrame({"age": np.arange(60) % 80, "job": np.resize(["a", "b", "c"], 60)})
+    labels = np.resize(["no", "yes"], 60)
+    said = "the number of rows is public"
+    model = PrivateLogisticRegression(schema=SCHEMA, target="ill", source=Seeded(1))
+    assert said in model.fit(table, labels).guarantee_.assumptions
+    assert said not in model.fit(table, labels, budgets=np.ones(60)).guarantee_.assumptions

@@ -9,7 +9,8 @@ much better: its columns become indicators (`features.Indicators`), as fine as t
 rows are so short that Laplace noise per coordinate beats spherical noise (`objective`).
 
 **Guarantee.** That of `objective`, which needs ‖x‖ <= 1 (and ‖x‖₁ <= S) of every row. A row becomes features by itself, by
-the public schema and roster alone; a value or a class that the schema does not know adds nothing.
+the public schema and roster (without budgets: the number of rows) alone; a value or a class that the schema does not know
+adds nothing.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from sfumato.tables.schema import Schema
 
 _INSIDE = 1 - 1e-12  # keeps rounding from pushing a row beyond norm one
 LABELS_ARE_PUBLIC = "the set of class labels is public"
+ROWS_ARE_PUBLIC = "the number of rows is public"
 
 
 class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -90,6 +92,8 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         roster = PersonBudgets.from_nano(nano)
         groups = np.searchsorted(roster.levels, nano)
         meter = Meter(budgets=roster, neighbours=self.neighbours, source=self.source or SECURE)
+        if budgets is None:  # the roster is then everybody at epsilon: all it tells is how many they are
+            meter.assume(ROWS_ARE_PUBLIC)
         if self.classes is None and self.schema is None:
             meter.assume(LABELS_ARE_PUBLIC)
         problems = 1 if self.classes_.size == 2 else self.classes_.size
