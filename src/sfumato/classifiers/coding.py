@@ -159,7 +159,15 @@ def category_codes(column: Any, values: Sequence[Any]) -> NDArray[np.int64]:
         return np.array(listed.get_indexer(pd.Index(plain.reshape(-1), dtype=object)), dtype=np.int64)
     except TypeError:  # lists or other values without a hash: no category is one
         place = {value: i for i, value in enumerate(values)}
-        return np.array([place.get(v, UNKNOWN) if v.__hash__ else UNKNOWN for v in plain], dtype=np.int64)
+        return np.array([place.get(v, UNKNOWN) if _has_hash(v) else UNKNOWN for v in plain], dtype=np.int64)
+
+
+def _has_hash(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:  # a list, or a tuple with one inside
+        return False
+    return True
 
 
 def _numbers(column: Any) -> NDArray[np.float64]:
@@ -169,4 +177,23 @@ def _numbers(column: Any) -> NDArray[np.float64]:
     if kind in "biuf" and isinstance(column, np.ndarray):
         return column.astype(np.float64)
     series = column if isinstance(column, pd.Series) else pd.Series(list(column), dtype=object)
-    return np.array(pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
+    try:
+        found = pd.to_numeric(series, errors="coerce")
+        if found.dtype.kind != "c":
+            return np.array(found.to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return np.array([_number(v) for v in series], dtype=np.float64)  # a value that is no float64: each by itself
+
+
+def _number(value: Any) -> float:
+    import pandas as pd
+
+    if isinstance(value, complex | np.complexfloating):
+        return float("nan")
+    try:
+        return float(pd.to_numeric(pd.Series([value], dtype=object), errors="coerce").iloc[0])
+    except OverflowError:  # a whole number beyond float64
+        return float("inf") if value > 0 else float("-inf")
+    except (TypeError, ValueError):
+        return float("nan")
