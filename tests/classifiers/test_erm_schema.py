@@ -10,6 +10,7 @@ from scipy import sparse, stats
 from sfumato.classifiers.erm import PrivateLogisticRegression, PrivateSVM
 from sfumato.classifiers.features import Indicators
 from sfumato.classifiers.objective import calibrate, loss_parts, minimise
+from sfumato.classifiers.output_perturbation import OutputPerturbation
 from sfumato.errors import InputError
 from sfumato.grids.levels import Levels
 from sfumato.privacy import NANO, Meter, Seeded, noise
@@ -160,3 +161,22 @@ def test_without_budgets_the_guarantee_says_that_the_number_of_rows_is_public():
     model = PrivateLogisticRegression(schema=SCHEMA, target="ill", source=Seeded(1))
     assert said in model.fit(table, labels).guarantee_.assumptions
     assert said not in model.fit(table, labels, budgets=np.ones(60)).guarantee_.assumptions
+
+
+@pytest.mark.parametrize("budgets", [None, np.resize([0.3, 1.0], 60)], ids=["one ε", "budgets"])
+def test_the_last_digits_of_a_coefficient_do_not_tell_whether_anybody_has_the_feature(budgets):
+    """Nobody is a "c": without rounding that coefficient is the noise over λ to the last bit, and noise has few values."""
+    table = pd.DataFrame({"age": np.arange(60) % 80, "job": np.resize(["a", "b"], 60)})
+    for seed in range(5):
+        model = PrivateLogisticRegression(schema=SCHEMA, target="ill", source=Seeded(seed))
+        model.fit(table, np.resize(["no", "yes"], 60), budgets=budgets)
+        whole = model._models * 2.0**30  # the noise is of size one: a unit of this lattice holds millions of float64 values
+        assert (whole == np.rint(whole)).all()
+        assert np.unique(model._models).size > model._models.size / 2, "rounded to the point of saying nothing"
+
+
+def test_output_perturbation_is_rounded_too():
+    table = pd.DataFrame({"age": np.arange(60) % 80, "job": np.resize(["a", "b"], 60)})
+    coef = OutputPerturbation(schema=SCHEMA, target="ill", source=Seeded(1)).fit(table, np.resize(["no", "yes"], 60)).coef_
+    assert (coef * 2.0**30 == np.rint(coef * 2.0**30)).all()
+    assert np.unique(coef).size > coef.size / 2

@@ -9,6 +9,10 @@ Rows with few entries among many (indicators of categories) have a small sum of 
 Laplace per coordinate, density ∝ exp(-β‖b‖₁/S), at the same price: 2 S² of variance per coordinate, whatever the number d
 of coordinates, where spherical noise has d + 1. The lesser is taken: a public choice.
 
+What is released is the minimum on a public lattice (`rounded`). In float64 the noise takes few of all possible values, and
+where nobody has a feature its coefficient is the noise over λ: the last digits would tell whether somebody has it (Mironov
+2012). Rounding is post-processing, far coarser than those digits and far finer than the noise.
+
 Losses: logistic (c = 1/4) and the Huber hinge of half-width 1/2 (c = 1).
 """
 
@@ -82,6 +86,16 @@ def minimise(kind: Loss, signed: Any, weights: Floats, *, penalty: float, noise:
     )
 
 
+def rounded(model: Floats, scale: float) -> Floats:
+    """Coefficients on the lattice whose step is the power of two below 2**-16 of `scale`, that of the noise (public).
+
+    >>> rounded(np.array([0.1, -0.3]), 1.0) * 2**16
+    array([  6554., -19661.])
+    """
+    step = 2.0 ** np.floor(np.log2(scale) - 16)
+    return np.asarray(np.rint(model / step) * step + 0.0)
+
+
 def _weighted_gram(rows: Any, weights: Floats) -> Floats:
     if isinstance(rows, np.ndarray):
         return np.asarray((rows * weights[:, None]).T @ rows)
@@ -99,6 +113,11 @@ class Calibration:
     curvature: float
     moves: int
     length: float | None = None  # S if the noise is Laplace per coordinate
+
+    @property
+    def scale(self) -> float:
+        """That of the noise on the coefficient of a feature that nobody has."""
+        return (1.0 if self.length is None else self.length) / (self.beta * self.penalty)
 
     def loss(self, weights: Floats) -> NDArray[np.int64]:
         return objective_loss(weights, beta=self.beta, curvature=self.curvature, penalty=self.penalty, moves=self.moves)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.features import design
-from sfumato.classifiers.objective import minimise
+from sfumato.classifiers.objective import minimise, rounded
 from sfumato.errors import InputError
 from sfumato.grids.counting import Records
 from sfumato.privacy import NANO, Epsilon, Meter, Source
@@ -80,7 +80,7 @@ class OutputPerturbation(PrivateClassifier):
             exact = minimise(
                 "logistic", rows * sign[:, None], np.ones(len(rows)), penalty=penalty, noise=np.zeros(rows.shape[1])
             )
-            models.append(exact + added)
+            models.append(rounded(exact + added, NANO / nano / penalty))
         self.coef_ = np.stack(models)
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.objective import CURVATURE, Calibration, Floats, Loss, calibrate, minimise
+from sfumato.classifiers.objective import CURVATURE, Calibration, Floats, Loss, calibrate, minimise, rounded
 from sfumato.errors import InputError
 from sfumato.people.affine import optimal_cap
 from sfumato.people.partition import erm_precision, privacy_aware, round_down, utility_based
@@ -95,7 +95,8 @@ def _fit(t: Training, meter: Meter, at: Calibration, per_group: Floats, label: s
         length=at.length,
         label=label,
     )
-    return minimise(t.kind, t.signed[rows], per_group[t.groups[rows]], penalty=at.penalty, noise=noise)
+    model = minimise(t.kind, t.signed[rows], per_group[t.groups[rows]], penalty=at.penalty, noise=noise)
+    return rounded(model, at.scale)
 
 
 def cap_for(budgets: PersonBudgets, dimension: int) -> int:
