@@ -3,8 +3,10 @@
 Every record is sent to one tree at random (its own draw, which does not look at the record), every tree looks at most of the
 columns, and the forest averages the logarithms of the leaves' class shares.
 
-**Guarantee.** Whatever the draws, one record is in one tree, and a tree loses at most ε (`tree`). Branches over disjoint
-people take the maximum: ε. The draws are the same with and without the record, so averaging over them keeps the bound.
+**Guarantee.** A record is in one tree, and a tree loses at most ε (`tree`). Branches over disjoint people take the maximum:
+ε, for any trees that the others were sent to. Every record's draw is independent of the table and of the other draws, so the
+others are sent to the same trees equally often with and without the record, and averaging over that keeps the bound. (Nobody
+may learn the draws: they go by position, so a record that leaves passes its own on to the next.)
 
 **How many trees.** A tree on one T-th of the records has T times the noise relative to its counts; the average of T such
 trees has T times the variance of one tree on all records. So more trees pay only where noise no longer matters: by default
