@@ -2,7 +2,8 @@
 
 **Discrete Laplace.** `laplace(rates)` draws X_j with ``P(X_j = x) ∝ exp(-|x| r_j / 1e9)``: integer rates in nano-ε per
 unit, so a person who can move coordinate j by w units loses exactly ``w r_j`` nano-ε (ratio of two terms, triangle
-inequality). There is no floating-point Laplace anywhere, so attacks on its support (Mironov 2012) find nothing.
+inequality). No floating-point noise is added here, so attacks on its support (Mironov 2012) find nothing; the real vectors
+at the end (`spherical`, `coordinatewise`) are for linear models, which are rounded before their release.
 
 *Method.* Let U be uniform on (0, 1), given as a bit string of which 63 bits are known: ``u <= 2**63 U < u + 1``. Then
 ``K = floor(-ln(U) b)``, b = 1e9 / r, is geometric with ``P(K >= k) = exp(-k / b)``. With a fair sign, rejecting
