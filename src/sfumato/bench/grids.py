@@ -83,6 +83,8 @@ def _kept_aside(case: Case, claims: Claims, progress: Callable[[str], None]) -> 
     found = {
         "auto": evaluate(case, privpfc(case), name="auto", progress=progress, **how),
         "as published": evaluate(case, privpfc(case, **PAPER_OPTIONS), name="as published", progress=progress, **how),
+        "one grid": evaluate(case, privpfc(case, grids=1), name="one grid", progress=progress, **how),
+        "two grids": evaluate(case, privpfc(case, grids=2), name="two grids", progress=progress, **how),
     }
     for epsilon in how["epsilons"]:
         mine, theirs = (found[k][str(epsilon)] for k in ("auto", "as published"))
