@@ -98,3 +98,12 @@ def test_a_seed_is_reproducible_and_marked():
 def test_post_processing_is_reproducible_under_a_seed_only():
     assert Meter(source=Seeded(1)).post_processing().random() == Meter(source=Seeded(1)).post_processing().random()
     assert Meter().post_processing().random() != Meter().post_processing().random()
+
+
+def test_parts_are_dealt_by_the_source_of_the_noise_evenly_and_one_record_at_a_time():
+    parts = Meter(source=Seeded(1)).deal(30_000, 3)
+    assert parts.min() == 0
+    assert parts.max() == 2
+    assert np.abs(np.bincount(parts) - 10_000).max() < 500  # six standard deviations
+    assert (Meter(source=Seeded(1)).deal(30_000, 3) == parts).all()
+    assert (Meter().deal(100, 3) != Meter().deal(100, 3)).any()

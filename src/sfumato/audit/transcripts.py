@@ -99,6 +99,10 @@ class Transcript(Meter):
         )
         return Seeded(drawn).generator()
 
+    def deal(self, records: int, parts: int) -> NDArray[np.int64]:
+        """The same parts for the records that both neighbours have: they are drawn in order."""
+        return self.post_processing().integers(parts, size=records)
+
 
 def winning(scores: NDArray[np.float64], rate: float, index: int) -> float:
     """The logarithm of the probability that the exponential choice takes `index`.

@@ -84,9 +84,9 @@ class PrivateForest(PrivateClassifier):
             raise InputError(f"a forest needs at least one tree, got {trees}")
         each = max(1, rows // trees)
         depth = automatic_depth(nano / NANO, each) if isinstance(self.depth, str) else int(self.depth)
-        draws = meter.post_processing()
-        chosen = columns_of_trees(draws.permutation(len(records.taxonomies)).tolist(), trees, self.share)
-        tree_of = draws.integers(trees, size=len(records.classes))
+        order = meter.post_processing().permutation(len(records.taxonomies)).tolist()  # of columns: a public matter
+        chosen = columns_of_trees(order, trees, self.share)
+        tree_of = meter.deal(len(records.classes), trees)
         grown: list[Node] = []
         with meter.parallel("each record is in one tree") as branch:
             for number, columns in enumerate(chosen):

@@ -181,8 +181,7 @@ class Meter:
         length: float | None = None,
         label: str = "",
     ) -> NDArray[np.float64]:
-        """The noise vector of objective perturbation (see `losses.objective_loss`), weights per person group: spherical,
-        or Laplace per coordinate where `length` bounds the sum of the absolute values of every row."""
+        """The noise of objective perturbation (`losses.objective_loss`); Laplace where `length` bounds every row's ‖x‖₁."""
         moves = 2 if self.neighbours == "replacement" else 1
         loss = objective_loss(weights, beta=beta, curvature=curvature, penalty=penalty, moves=moves)
         self._charge(self._cost(1, loss, doubled=False), label, "objective perturbation")
@@ -191,8 +190,7 @@ class Meter:
         return draw(dimension, rate, source=self._source)
 
     def output_noise(self, dimension: int, *, beta: float, sensitivity: ArrayLike, label: str = "") -> NDArray[np.float64]:
-        """Spherical noise for a vector that one record moves by at most `sensitivity` (per person group, in the stated
-        neighbours' sense) in Euclidean norm."""
+        """Spherical noise for a vector that one person moves by at most `sensitivity` (per group) in Euclidean norm."""
         self._charge(self._cost(1, output_loss(sensitivity, beta=beta), doubled=False), label, "output perturbation")
         self.assume("the exact vector is computed in real arithmetic (float64 stands in for it)")
         return noise.spherical(dimension, beta, source=self._source)
@@ -277,6 +275,10 @@ class Meter:
     def post_processing(self) -> np.random.Generator:
         """Randomness for what is done *after* the noise (sampling a table from a synopsis). Free, and never noise."""
         return self._source.generator()
+
+    def deal(self, records: int, parts: int) -> NDArray[np.int64]:
+        """A part for every record, independent and secret: who is where decides whom a branch speaks of. Free."""
+        return (self._source.words(records) % np.uint64(parts)).astype(np.int64)
 
     def spent(self) -> Charge:
         """The price so far."""
