@@ -68,11 +68,11 @@ def minimise(kind: Loss, signed: Any, weights: Floats, *, penalty: float, noise:
     for _ in range(most_steps):
         _, slope, bend = loss_parts(kind, signed @ f)
         gradient = signed.T @ (weights * slope) + penalty * f + noise
-        if float(np.linalg.norm(gradient)) <= 1e-9 * scale:
-            return f
         hessian = _weighted_gram(signed, weights * bend)
         hessian[np.diag_indices_from(hessian)] += penalty
         step = np.linalg.solve(hessian, gradient)
+        if float(np.linalg.norm(gradient)) <= 1e-9 * scale:
+            return np.asarray(f - step)  # one more step: what is left of the gradient squares
         length, drop = 1.0, float(gradient @ step)
         # Loss, penalty and noise may cancel, so the value is known to about this much, however small it is itself.
         rounding = 1e-14 * scale * (1.0 + float(np.linalg.norm(f)))
