@@ -10,47 +10,59 @@ import numpy as np
 from sfumato.bench.classify_data import census
 from sfumato.classifiers.additive_plot import COLOURS
 
-_STYLE = {"AutoClassifier": 2.6, "Majority": 1.0}
+_OTHERS = ("DiffGen", "PPH", "PrivBayes", "UniformGrid", "diffprivlib", "DP-EBM")
+_HIDDEN = (", SVM", ", logistic", "PrivateAdditive")  # on top of their neighbours, the last below AutoClassifier
 
 
 def draw_errors(name: str, found: dict[str, Any], path: Path) -> None:
-    """Misclassification against ε, one line per method; what is not private is dotted."""
+    """Misclassification against ε: models of this library on the left, rivals and other libraries on the right."""
     import matplotlib.pyplot as plt
 
-    figure, ax = plt.subplots(figsize=(8.5, 4.8), layout="constrained")
+    shown = {k: v for k, v in found.items() if not k.endswith(_HIDDEN)}
+    others = {k: v for k, v in shown.items() if k.startswith(_OTHERS)}
+    panels = [{k: v for k, v in shown.items() if k not in others}]
+    if others:
+        panels.append({"AutoClassifier": shown["AutoClassifier"], **others})
+    figure, axes = plt.subplots(1, len(panels), figsize=(5.4 * len(panels), 5.4), sharey=True, squeeze=False)
+    for ax, panel in zip(axes[0], panels, strict=True):
+        _lines(ax, panel)
+        ax.set_xscale("log")
+        ax.set_xticks([float(e) for e in found["AutoClassifier"]], list(found["AutoClassifier"]))
+        ax.minorticks_off()
+        ax.set_xlabel("ε")
+        ax.legend(fontsize=7, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.13), handlelength=3.5)
+    axes[0, 0].set_ylabel("share misclassified")
+    axes[0, 0].set_title(f"{name}: models of this library", fontsize=10)
+    if others:
+        axes[0, 1].set_title(f"{name}: rivals and other libraries", fontsize=10)
+    worst = float(np.median([v["mean"] for v in found["Majority"].values()]))
+    axes[0, 0].set_ylim(top=min(axes[0, 0].get_ylim()[1], 1.15 * worst))
+    figure.tight_layout()
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+def _lines(ax: Any, panel: dict[str, Any]) -> None:
     number = dotted = 0
-    for method, by_epsilon in found.items():
-        if method.endswith(("SVM", ", logistic")):
-            continue  # they lie on top of their neighbours
-        epsilons = [float(e) for e in by_epsilon]
+    for method, by_epsilon in panel.items():
         means = [v["mean"] for v in by_epsilon.values()]
         if "not private" in method:
             ax.axhline(means[0], color=("0.2", "0.6")[dotted % 2], linestyle=":", linewidth=1.4, label=method)
             dotted += 1
             continue
         ax.errorbar(
-            epsilons,
+            [float(e) for e in by_epsilon],
             means,
             yerr=[v["sd"] for v in by_epsilon.values()],
             label=method,
             color=COLOURS[number % len(COLOURS)],
             linestyle=("-", "--", "-.")[number // len(COLOURS) % 3],
-            linewidth=_STYLE.get(method, 1.4),
+            linewidth=2.6 if method == "AutoClassifier" else 1.4,
             marker="osD"[number // len(COLOURS) % 3],
             markersize=4,
             capsize=2,
         )
         number += 1
-    ax.set_xscale("log")
-    ax.set_xticks([float(e) for e in next(iter(found.values()))], list(next(iter(found.values()))))
-    ax.minorticks_off()
-    ax.set_xlabel("ε")
-    ax.set_ylabel("share misclassified")
-    ax.set_title(f"{name}: what a private classifier gets wrong", fontsize=10)
-    ax.set_ylim(top=min(ax.get_ylim()[1], 2.2 * float(np.median([v["mean"] for v in found["Majority"].values()]))))
-    ax.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=4.5)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
 
 
 def draw_shapes(path: Path) -> None:
