@@ -164,6 +164,15 @@ def test_personal_budgets_are_kept_for_every_group_and_weigh_the_counts():
     assert "granted" in synopsis.warnings[0]
 
 
+def test_people_who_count_for_nothing_are_named():
+    frame = helpers.frame(3000)
+    frame["epsilon"] = np.where(np.arange(3000) < 40, 0.0005, 1.0)
+    budgets = PersonBudgets.of(frame["epsilon"])
+    table = open_table(frame, schema=helpers.schema(), budgets=Roster.column("epsilon"))
+    synopsis = PrivPfC(target="ill", budgets=budgets).fit(table, source=Seeded(3)).synopsis
+    assert any(warning.startswith("40 people granted so little") for warning in synopsis.warnings)
+
+
 def test_both_budgets_or_none_are_refused():
     with pytest.raises(InputError, match="not both"):
         PrivPfC(target="ill")

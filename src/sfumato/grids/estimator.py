@@ -171,7 +171,7 @@ class PrivPfC:
             cleaning=self.cleaning,
             size=chosen.size,
             parameters={**settings.to_dict(), **parameters, "cleaning": self.cleaning, "public_rows": self.rows},
-            warnings=(PERSONAL_WARNING,) if self.budgets is not None else (),
+            warnings=_warnings(self.budgets, weights),
         )
 
     def _public_rows(self) -> int | None:
@@ -189,6 +189,15 @@ class PrivPfC:
     def classifier(self, estimator: Any = None) -> Any:
         """A classifier trained on the synopsis."""
         return self.synopsis.classifier(estimator)
+
+
+def _warnings(budgets: PersonBudgets | None, weights: Weights) -> tuple[str, ...]:
+    if budgets is None:
+        return ()
+    silent = int(budgets.counts[weights.groups == 0].sum())
+    if not silent:
+        return (PERSONAL_WARNING,)
+    return (PERSONAL_WARNING, f"{silent} people granted so little beside the most generous that they count for nothing here")
 
 
 def _average_weight(weights: Weights) -> float:
