@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InputError
-from sfumato.grids import PPH, DiffGen, PrivBayes, UniformGrid, preview_synthesize
+from sfumato.grids import PPH, DiffGen, PrivBayes, PrivPfC, UniformGrid, preview_synthesize
 from sfumato.grids.counting import Records
 from sfumato.grids.dependence import R_SPREAD, dependence
 from sfumato.grids.diffgen import children, node_score
@@ -113,3 +113,16 @@ def test_wrong_parameters_are_refused():
         PrivBayes(epsilon=1, target="ill", degree=0)
     with pytest.raises(InputError, match="too small"):
         PPH(epsilon=1e-7, target="ill").fit(helpers.frame(9), schema=helpers.schema(), source=Seeded(1))
+
+
+@pytest.mark.parametrize(("grids", "rows"), [(1, None), (1, 20_000), (2, None), ("auto", None), ("auto", 20_000)])
+def test_the_preview_states_the_noise_of_the_release(grids, rows):
+    frame = helpers.frame(20_000)
+    frame["ill"] = np.where(np.arange(20_000) % 2, "yes", "no")  # evenly spread: "auto" takes two grids
+    options = preview_synthesize(schema=helpers.schema(), target="ill", epsilon=1, rows=rows, grids=grids)
+    synopsis = (
+        PrivPfC(epsilon=1, target="ill", rows=rows, grids=grids)
+        .fit(frame, schema=helpers.schema(), source=Seeded(2))
+        .synopsis
+    )
+    assert options[0].expected_rmse == pytest.approx(synopsis.expected_rmse, rel=1e-6)

