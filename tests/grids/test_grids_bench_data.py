@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.bench.grids_data import SOURCES, cells, encode, load
+from sfumato.bench.grids_data import SOURCES, encode, load
+from sfumato.classifiers.coding import cells_of
 from sfumato.errors import InputError
 from sfumato.tables import Categorical
 
@@ -33,7 +34,7 @@ def test_each_schema_has_its_target_last_and_codes_a_table(name, tmp_path):
 
 
 def test_missing_answers_go_to_the_other_cell():
-    assert cells(Categorical(["a", "b"], other=True), ["b", None, float("nan"), "a"]).tolist() == [1, 2, 2, 0]
+    assert cells_of(Categorical(["a", "b"], other=True), ["b", None, float("nan"), "a"]).tolist() == [1, 2, 2, 0]
 
 
 def test_a_missing_file_is_named(tmp_path):
