@@ -1,6 +1,6 @@
 """What seeded releases gave before a redesign: the same seeds must give the same figures after it.
 
-`python tests/golden/figures.py` writes the file anew: only where a change of figures is meant, with the reason in the commit.
+`python tests/golden/figures.py` writes the file anew: only where new figures are meant, with the reason in the commit.
 """
 
 from __future__ import annotations
