@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         RecipientBudgets,
         Seeded,
     )
-    from sfumato.releases.table import open
+    from sfumato.releases.session import open
     from sfumato.tables import Categorical, Numeric, PrivacyUnit, Roster, Schema, Taxonomy
 
 _NAMES = {
@@ -46,7 +46,7 @@ _NAMES = {
     "Seeded": "sfumato.privacy",
     "SfumatoError": "sfumato.errors",
     "Taxonomy": "sfumato.tables",
-    "open": "sfumato.releases.table",
+    "open": "sfumato.releases.session",
 }
 _FAMILIES = ("attributes", "classifiers", "grids", "histograms", "people", "privacy")
 

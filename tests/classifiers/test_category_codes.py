@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.classifiers.coding import category_codes, cells_of
+from sfumato.records.coding import category_codes, cells_of
 from sfumato.tables import Numeric
 
 

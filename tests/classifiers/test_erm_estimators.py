@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from sfumato.classifiers.erm import PrivateLogisticRegression, PrivateSVM
+from sfumato.classifiers.linear.erm import PrivateLogisticRegression, PrivateSVM
 from sfumato.errors import InputError
 from sfumato.privacy import Seeded
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sfumato.audit.cases_linear import Objective
-from sfumato.classifiers.objective import CURVATURE, calibrate, loss_parts, minimise
-from sfumato.classifiers.personal import PERSONAL, Training, train
+from sfumato.classifiers.linear.objective import CURVATURE, calibrate, loss_parts, minimise
+from sfumato.classifiers.linear.personal import PERSONAL, Training, train
 from sfumato.errors import BudgetError, PrivacyError
 from sfumato.privacy import NANO, Meter, PersonBudgets, Seeded
 
@@ -144,7 +144,7 @@ def test_sampling_keeps_the_records_it_should(monkeypatch):
         kept.append(signed.shape[0])
         return minimise(kind, signed, weights, **options)
 
-    monkeypatch.setattr("sfumato.classifiers.personal.minimise", watch)
+    monkeypatch.setattr("sfumato.classifiers.linear.personal.minimise", watch)
     for seed in range(20):
         train(t, Meter(budgets=budgets, source=Seeded(seed)), mechanism="sampling", threshold=None, parts=None)
     p = np.expm1(budgets.epsilons) / np.expm1(1.0)

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 from scipy import sparse, stats
 
-from sfumato.classifiers.erm import PrivateLogisticRegression, PrivateSVM
-from sfumato.classifiers.features import Indicators
-from sfumato.classifiers.objective import calibrate, loss_parts, minimise
-from sfumato.classifiers.output_perturbation import OutputPerturbation
+from sfumato.classifiers.linear.erm import PrivateLogisticRegression, PrivateSVM
+from sfumato.classifiers.linear.features import Indicators
+from sfumato.classifiers.linear.objective import calibrate, loss_parts, minimise
+from sfumato.classifiers.linear.output_perturbation import OutputPerturbation
 from sfumato.errors import InputError
-from sfumato.grids.levels import Levels
 from sfumato.privacy import NANO, Meter, Seeded, noise
+from sfumato.records.levels import Levels
 from sfumato.tables import Categorical, Numeric, PrivacyUnit, Schema
 
 TAXONOMIES = (

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sfumato.classifiers import PrivateNaiveBayes
-from sfumato.classifiers.naive_bayes import PLAIN, POWERS
+from sfumato.classifiers.counting.naive_bayes import PLAIN, POWERS
 from sfumato.errors import InputError
 from sfumato.privacy import Seeded
 from sfumato.tables import Categorical, Schema

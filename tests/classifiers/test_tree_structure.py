@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from sfumato import classifiers as c
-from sfumato.classifiers.tree import Node, _inner, _pruned
-from sfumato.classifiers.tree_scores import Split, Splitter, spread_of
-from sfumato.grids.counting import Records
-from sfumato.grids.levels import Levels
+from sfumato.classifiers.counting.tree import Node, _inner, _pruned
+from sfumato.classifiers.counting.tree_scores import Split, Splitter, spread_of
 from sfumato.privacy import Seeded
+from sfumato.records.levels import Levels
+from sfumato.records.records import Records
 from sfumato.tables import Categorical, Schema
 
 

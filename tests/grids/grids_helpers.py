@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from sfumato.grids.counting import Records
-from sfumato.grids.levels import Levels
-from sfumato.grids.task import Task
+from sfumato.grids.publishers.task import Task
+from sfumato.records.levels import Levels
+from sfumato.records.records import Records
 from sfumato.tables.domains import Categorical, Numeric
 from sfumato.tables.schema import Schema
 

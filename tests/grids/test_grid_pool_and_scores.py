@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InputError, SchemaError
-from sfumato.grids.counting import weighted_bincount
-from sfumato.grids.levels import Levels
-from sfumato.grids.pool import crossed, enumerate_grids
-from sfumato.grids.quality import Quality
-from sfumato.grids.scoring import score_pool
+from sfumato.grids.search.pool import crossed, enumerate_grids
+from sfumato.grids.search.quality import Quality
+from sfumato.grids.search.scoring import score_pool
+from sfumato.records.levels import Levels
+from sfumato.records.records import weighted_bincount
 
 _spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))
 helpers = importlib.util.module_from_spec(_spec)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InputError
-from sfumato.grids.quality import SCALE, Quality, exact_score, top_two
+from sfumato.grids.search.quality import SCALE, Quality, exact_score, top_two
 
 
 @pytest.mark.parametrize("rate", [10**5, 3 * 10**7, 10**8, 10**9, 10**10])

@@ -8,13 +8,13 @@ import pytest
 
 from sfumato.errors import InputError
 from sfumato.grids import PPH, DiffGen, PrivBayes, PrivPfC, UniformGrid, preview_synthesize
-from sfumato.grids.counting import Records
-from sfumato.grids.dependence import R_SPREAD, dependence
-from sfumato.grids.diffgen import children, node_score
-from sfumato.grids.levels import Levels
-from sfumato.grids.pph import SPREAD as PPH_SPREAD
-from sfumato.grids.pph import undiscerned
+from sfumato.grids.publishers.diffgen import children, node_score
+from sfumato.grids.publishers.pph import SPREAD as PPH_SPREAD
+from sfumato.grids.publishers.pph import undiscerned
+from sfumato.grids.search.dependence import R_SPREAD, dependence
 from sfumato.privacy import Meter, PersonBudgets, Seeded
+from sfumato.records.levels import Levels
+from sfumato.records.records import Records
 from sfumato.tables import open as open_table
 
 _spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))

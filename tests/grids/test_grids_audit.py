@@ -5,9 +5,9 @@ import pytest
 
 from sfumato.audit.cases_grids import _fixed, _pool, _release, _table
 from sfumato.audit.harness import audit
-from sfumato.grids.dependence import F_SPREAD
-from sfumato.grids.quality import Quality
-from sfumato.grids.scoring import score_pool
+from sfumato.grids.search.dependence import F_SPREAD
+from sfumato.grids.search.quality import Quality
+from sfumato.grids.search.scoring import score_pool
 from sfumato.privacy import NANO, Seeded
 from sfumato.privacy.losses import choice_rate
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from sfumato.bench.grids_data import SOURCES, encode, load
-from sfumato.classifiers.coding import cells_of
 from sfumato.errors import InputError
+from sfumato.records.coding import cells_of
 from sfumato.tables import Categorical
 
 

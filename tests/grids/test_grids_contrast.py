@@ -11,14 +11,14 @@ import pytest
 from sfumato.bench import grids_contrast as contrast
 from sfumato.bench.grids_contrast_model import Marginal, bucketed, fit, rejoined, tilt
 from sfumato.bench.grids_data import encode
-from sfumato.grids.counting import Records
-from sfumato.grids.levels import Levels
-from sfumato.grids.pool import enumerate_grids
-from sfumato.grids.quality import Quality
-from sfumato.grids.scoring import score_pool
+from sfumato.grids.search.pool import enumerate_grids
+from sfumato.grids.search.quality import Quality
+from sfumato.grids.search.scoring import score_pool
 from sfumato.privacy import Meter, Seeded
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.units import NANO
+from sfumato.records.levels import Levels
+from sfumato.records.records import Records
 
 _spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))
 helpers = importlib.util.module_from_spec(_spec)

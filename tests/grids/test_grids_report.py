@@ -9,8 +9,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.grids import PrivBayes, PrivPfC
-from sfumato.grids.cuts import Cut, ScoreCut
-from sfumato.grids.reporting import (
+from sfumato.grids.published.cuts import Cut, ScoreCut
+from sfumato.grids.published.reporting import (
     MOST_ROWS,
     class_balance,
     first_marginals,
@@ -20,7 +20,7 @@ from sfumato.grids.reporting import (
     signal_table,
     synthetic_codes,
 )
-from sfumato.grids.sampling import possible_cells, rounded_shares
+from sfumato.grids.published.sampling import possible_cells, rounded_shares
 from sfumato.privacy import Seeded
 
 _spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))

@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.errors import InputError
 from sfumato.grids import PrivBayes
-from sfumato.grids.dependence import F_SPREAD, fixed_by_parents
+from sfumato.grids.search.dependence import F_SPREAD, fixed_by_parents
 from sfumato.privacy import Seeded
 from sfumato.tables.domains import Categorical
 from sfumato.tables.schema import Schema

@@ -8,12 +8,12 @@ import pytest
 
 from sfumato.errors import InputError
 from sfumato.grids import PrivBayes
-from sfumato.grids.bits import Bits
-from sfumato.grids.counting import Records
-from sfumato.grids.dependence import F_SPREAD, R_SPREAD, dependence, fixed_by_parents
-from sfumato.grids.levels import Levels
-from sfumato.grids.privbayes import _joint, _useful_options, general_degree
+from sfumato.grids.publishers.bits import Bits
+from sfumato.grids.publishers.privbayes import _joint, _useful_options, general_degree
+from sfumato.grids.search.dependence import F_SPREAD, R_SPREAD, dependence, fixed_by_parents
 from sfumato.privacy import Seeded
+from sfumato.records.levels import Levels
+from sfumato.records.records import Records
 from sfumato.tables import Categorical, Numeric, Schema
 
 WIDE = (Levels.numeric("x", np.arange(7.0)), Levels.flat("y", ["a", "b", "c"]), Levels.flat("one", ["only"]))

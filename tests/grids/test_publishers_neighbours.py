@@ -13,8 +13,8 @@ import pytest
 from sfumato.audit.cases_rivals import release
 from sfumato.audit.transcripts import Transcript
 from sfumato.grids import PPH, DiffGen, PrivBayes, PrivPfC, UniformGrid
-from sfumato.grids.counting import Records
 from sfumato.privacy import NANO, Seeded
+from sfumato.records.records import Records
 
 _spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))
 helpers = importlib.util.module_from_spec(_spec)

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InputError
 from sfumato.grids import rolling, rows, scoring
-from sfumato.grids.counting import Records
-from sfumato.grids.levels import Levels
-from sfumato.grids.pool import Family, Pool, enumerate_grids
-from sfumato.grids.quality import Quality
-from sfumato.grids.rolling import Rolling
-from sfumato.grids.rows import Rows
-from sfumato.grids.scoring import score_pool
+from sfumato.grids.search.pool import Family, Pool, enumerate_grids
+from sfumato.grids.search.quality import Quality
+from sfumato.grids.search.rolling import Rolling
+from sfumato.grids.search.rows import Rows
+from sfumato.grids.search.scoring import score_pool
+from sfumato.records.levels import Levels
+from sfumato.records.records import Records
 
 
 def literal_scores(records, pool, quality):

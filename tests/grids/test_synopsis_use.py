@@ -11,12 +11,12 @@ import pytest
 
 from sfumato.errors import InputError
 from sfumato.grids import PrivPfC
-from sfumato.grids.cleaning import clean
-from sfumato.grids.coding import cells_of, leaves_of_frame
-from sfumato.grids.cuts import cell_codes
-from sfumato.grids.plots import plot_schema
-from sfumato.grids.sampling import possible_cells
+from sfumato.grids.published.cleaning import clean
+from sfumato.grids.published.cuts import cell_codes
+from sfumato.grids.published.plots import plot_schema
+from sfumato.grids.published.sampling import possible_cells
 from sfumato.privacy import Seeded
+from sfumato.records.reading import cells_of, leaves_of_frame
 from sfumato.tables.domains import Categorical, Numeric
 from sfumato.tables.schema import Schema
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sfumato.histograms import MECHANISMS, Bins, release_histogram
-from sfumato.histograms.hierarchical import best_branching
-from sfumato.histograms.measurements import noise_quantile
-from sfumato.histograms.metrics import kld, l1, range_mse
+from sfumato.histograms.estimation.measurements import noise_quantile
+from sfumato.histograms.estimation.metrics import kld, l1, range_mse
+from sfumato.histograms.mechanisms.hierarchical import best_branching
 from sfumato.privacy import NANO, Meter, Seeded
 from sfumato.privacy.noise import laplace
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.histograms.clustering import clustering_cost, greedy_clusters, optimal_clusters
+from sfumato.histograms.estimation.clustering import clustering_cost, greedy_clusters, optimal_clusters
 
 
 def brute_force(values, penalty):

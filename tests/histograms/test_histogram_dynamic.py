@@ -9,7 +9,7 @@ from sfumato.audit.harness import audit
 from sfumato.bench.histograms_published import published
 from sfumato.errors import InputError, PrivacyError
 from sfumato.histograms import release_histogram
-from sfumato.histograms.dynamic import dpa_shares, published_cost, sdpa_shares
+from sfumato.histograms.mechanisms.dynamic import dpa_shares, published_cost, sdpa_shares
 from sfumato.privacy import NANO, Meter, Seeded
 
 

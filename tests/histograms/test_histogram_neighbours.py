@@ -13,7 +13,7 @@ import pytest
 
 from sfumato.bench.histograms_published import published
 from sfumato.histograms import MECHANISMS
-from sfumato.histograms.dynamic import dpa_shares
+from sfumato.histograms.mechanisms.dynamic import dpa_shares
 from sfumato.privacy import NANO, Meter, Seeded
 from sfumato.privacy.partition import partition_price
 

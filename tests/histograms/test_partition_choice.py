@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InputError
-from sfumato.histograms.dawa import LATTICE, deviations, interval_moves, intervals
+from sfumato.histograms.mechanisms.dawa import LATTICE, deviations, interval_moves, intervals
 from sfumato.privacy import NANO, Meter, Seeded
 from sfumato.privacy.noise import geometric
 from sfumato.privacy.partition import least_cost, partition_price

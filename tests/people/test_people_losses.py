@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sfumato.people import ArrayReader, PairReader, Question, plan_option, preview_mean
-from sfumato.people.sampling import keep_thresholds
+from sfumato.people.mechanisms.sampling import keep_thresholds
 from sfumato.privacy import NANO, Meter, PersonBudgets, Seeded
 from sfumato.privacy.noise import laplace
 

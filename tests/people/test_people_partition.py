@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InputError
 from sfumato.people import Question, privacy_aware, round_down, utility_based
+from sfumato.people.mechanisms.partitioned import least_squares_shares, privacy_aware_plan, utility_plan
 from sfumato.people.monge import best_cuts
 from sfumato.people.partition import count_precision, dominated, erm_precision, privacy_aware_all
-from sfumato.people.partitioned import least_squares_shares, privacy_aware_plan, utility_plan
 from sfumato.privacy import PersonBudgets
 
 rosters = st.dictionaries(st.integers(1, 80), st.integers(1, 5), min_size=1, max_size=8)

@@ -13,7 +13,7 @@ import pytest
 
 from sfumato.ledger import Ledger
 from sfumato.releases import artefact
-from sfumato.releases.execute import load, release
+from sfumato.releases.batch import load, release
 
 KILLS = 200
 

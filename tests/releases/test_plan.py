@@ -4,7 +4,7 @@ import clinic
 import pytest
 
 from sfumato.errors import InputError
-from sfumato.releases.execute import load, preview
+from sfumato.releases.batch import load, preview
 
 
 def expect_refusal(tmp_path, old, new, match):

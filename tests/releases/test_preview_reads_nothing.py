@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.errors import InputError
 from sfumato.ledger import Ledger
-from sfumato.releases.execute import load, preview, release
+from sfumato.releases.batch import load, preview, release
 
 
 def test_preview_works_without_the_table(tmp_path):

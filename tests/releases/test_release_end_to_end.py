@@ -10,7 +10,7 @@ import pytest
 from sfumato.errors import BudgetError, InputError
 from sfumato.ledger import Ledger
 from sfumato.privacy import Seeded
-from sfumato.releases.execute import load, preview, release
+from sfumato.releases.batch import load, preview, release
 
 
 @pytest.fixture

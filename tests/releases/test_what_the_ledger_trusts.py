@@ -10,7 +10,7 @@ import sfumato as sf
 from sfumato.errors import InputError, SfumatoError
 from sfumato.ledger import Ledger
 from sfumato.privacy import Seeded
-from sfumato.releases.execute import load, release
+from sfumato.releases.batch import load, release
 
 FOR_ALICE = clinic.UNIFORM.replace("epsilon = 1.0", "epsilon = 1.0\nrecipients = { alice = 1, bob = 1 }").replace(
     'name = "over65"', 'name = "over65"\nrecipient = "alice"'
@@ -78,8 +78,8 @@ def test_an_experiment_never_answers_a_real_request(plan):
 def test_two_tables_of_one_database_are_two_requests_and_the_password_stays_out():
     from sfumato.privacy.source import SECURE
     from sfumato.releases.kinds import Facts
+    from sfumato.releases.pipeline import price, request_text
     from sfumato.releases.plan import Request
-    from sfumato.releases.run import price, request_text
     from sfumato.tables import open as describe
 
     schema = sf.Schema({"age": sf.Numeric(0, 99, bins=3, integer=True)})

@@ -7,10 +7,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from sfumato.classifiers.coding import cells_of as cells_for_classifiers
-from sfumato.grids.coding import cells_of as cells_for_grids
-from sfumato.grids.from_schema import attribute_of
-from sfumato.grids.sampling import values_of_cells
+from sfumato.grids.published.sampling import values_of_cells
+from sfumato.records.attributes import attribute_of
+from sfumato.records.coding import cells_of as cells_for_classifiers
+from sfumato.records.reading import cells_of as cells_for_grids
 from sfumato.releases.kinds.histogram import bins_of
 from sfumato.tables import Numeric, Schema
 from sfumato.tables import open as open_table

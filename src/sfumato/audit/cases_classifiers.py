@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from sfumato.audit.registry import register
 from sfumato.audit.transcripts import Fit, transcript_case
-from sfumato.grids.counting import Records
 from sfumato.privacy import NANO, Meter
+from sfumato.records.records import Records
 from sfumato.tables.domains import Categorical, Numeric
 from sfumato.tables.schema import Schema
 
@@ -32,7 +32,7 @@ Rows = list[tuple[tuple[int, ...], int, int]]  # leaves, class, how often
 
 def estimator(make: Callable[[], Any], schema: Schema) -> Fit[Records]:
     """Fits of an estimator on coded records; published is what it says everywhere in the (tiny) domain."""
-    from sfumato.classifiers.coding import Coding
+    from sfumato.records.coding import Coding
 
     coding = Coding.of(schema, target="ill")
     everywhere = np.array(list(product(*(range(t.leaves) for t in coding.taxonomies))), dtype=np.int32)
@@ -48,7 +48,7 @@ def estimator(make: Callable[[], Any], schema: Schema) -> Fit[Records]:
 
 def pair_of(schema: Schema, rows: Rows, target: str = "ill") -> Pair:
     """The table, and the same without its last record."""
-    from sfumato.classifiers.coding import Coding
+    from sfumato.records.coding import Coding
 
     coding = Coding.of(schema, target=target)
     leaves = np.array([leaf for leaf, _, times in rows for _ in range(times)], dtype=np.int32).reshape(
@@ -110,7 +110,7 @@ def _classifiers() -> None:
 
 def _overlapping(records: Records, meter: Meter) -> list[NDArray[Any]]:
     """Two trees on the same records that are priced as if they had different ones."""
-    from sfumato.classifiers.tree import grow
+    from sfumato.classifiers.counting.tree import grow
 
     with meter.parallel("each record is in one tree") as branch:
         for _ in range(2):

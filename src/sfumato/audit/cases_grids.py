@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
-from sfumato.grids.counting import Records
-from sfumato.grids.dependence import F_SPREAD, fixed_by_parents
-from sfumato.grids.levels import Levels
-from sfumato.grids.pool import Pool, enumerate_grids
-from sfumato.grids.privpfc import choose_and_count
-from sfumato.grids.quality import Quality
-from sfumato.grids.scoring import score_pool
-from sfumato.grids.settings import Settings
+from sfumato.grids.publishers.one_grid import choose_and_count
+from sfumato.grids.publishers.settings import Settings
+from sfumato.grids.search.dependence import F_SPREAD, fixed_by_parents
+from sfumato.grids.search.pool import Pool, enumerate_grids
+from sfumato.grids.search.quality import Quality
+from sfumato.grids.search.scoring import score_pool
 from sfumato.privacy import NANO, Meter, Seeded, Source
 from sfumato.privacy.losses import choice_rate
+from sfumato.records.levels import Levels
+from sfumato.records.records import Records
 
 _TAXONOMY = (Levels.flat("side", ["left", "right"]),)
 _SETTINGS = Settings(most=10, split=(0.03, 0.47, 0.50))

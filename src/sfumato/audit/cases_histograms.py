@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
 from sfumato.bench.histograms_published import published
-from sfumato.histograms.mechanisms import MECHANISMS
+from sfumato.histograms.release import MECHANISMS
 from sfumato.privacy import NANO, Meter, Seeded, Source
 
 _CLAIM = NANO // 5
@@ -64,7 +64,7 @@ def _partition(which: int, n: int, source: Source) -> NDArray[np.int64]:
 
 
 def _register() -> None:
-    from sfumato.histograms.dynamic import dpa_shares, sdpa_shares
+    from sfumato.histograms.mechanisms.dynamic import dpa_shares, sdpa_shares
 
     pair = "equal bins, one record more or less in the first"
     for name in ("ahp", "dpa", "sdpa", "dawa", "hierarchical"):

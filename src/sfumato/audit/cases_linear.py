@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
-from sfumato.classifiers.objective import calibrate, loss_parts, minimise
+from sfumato.classifiers.linear.objective import calibrate, loss_parts, minimise
 from sfumato.privacy import Meter, PersonBudgets, Seeded, Source, positive_nano
 from sfumato.tables.domains import Categorical
 from sfumato.tables.schema import Schema
@@ -81,7 +81,7 @@ def _whole_fit(name: str, estimator: str, kind: Any, *, epsilon: float, size: in
 
 def _personal(name: str, kind: Any) -> AuditCase:
     """The weighted objective with a public roster, in one dimension: one careful person among generous ones."""
-    from sfumato.classifiers.personal import Training, cap_for, train
+    from sfumato.classifiers.linear.personal import Training, cap_for, train
 
     roster = PersonBudgets.from_tiers({"careful": (1, 1), "generous": (2, _OTHERS)})
     groups = np.array([1] * _OTHERS + [0])
@@ -111,10 +111,10 @@ def _personal(name: str, kind: Any) -> AuditCase:
 
 def _output_perturbation() -> AuditCase:
     """Noise on the coefficients. The last record is at an angle to the others: they cannot hold it, and it is misjudged."""
-    from sfumato.classifiers.coding import Coding
-    from sfumato.classifiers.features import design
-    from sfumato.classifiers.output_perturbation import OutputPerturbation
-    from sfumato.grids.counting import Records
+    from sfumato.classifiers.linear.features import design
+    from sfumato.classifiers.linear.output_perturbation import OutputPerturbation
+    from sfumato.records.coding import Coding
+    from sfumato.records.records import Records
 
     pair = Categorical(["no", "yes"])
     coding = Coding.of(Schema({"a": pair, "b": pair, "ill": pair}), target="ill")

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
-from sfumato.classifiers.objective import calibrate, minimise
+from sfumato.classifiers.linear.objective import calibrate, minimise
 from sfumato.people import ArrayReader, Option, Question, plan_option
 from sfumato.privacy import Meter, PersonBudgets, Source
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sfumato.audit.cases_classifiers import SIDES, TIED, Rows, pair_of
 from sfumato.audit.registry import register
 from sfumato.audit.transcripts import Fit, transcript_case
-from sfumato.grids.counting import Records
-from sfumato.grids.network import Network
-from sfumato.grids.task import Task
+from sfumato.grids.published.network import Network
+from sfumato.grids.publishers.task import Task
 from sfumato.privacy import Meter
+from sfumato.records.records import Records
 from sfumato.tables.domains import Categorical
 from sfumato.tables.schema import Schema
 

@@ -21,9 +21,9 @@ import numpy as np
 from sfumato.bench import peer_runner
 from sfumato.bench.classify_data import Table
 from sfumato.bench.peer_environments import Library, interpreter
-from sfumato.classifiers.coding import Coding
-from sfumato.classifiers.features import design
+from sfumato.classifiers.linear.features import design
 from sfumato.errors import InputError
+from sfumato.records.coding import Coding
 
 DIFFPRIVLIB = Library("diffprivlib", "diffprivlib.models", ("diffprivlib==0.6.6", "scikit-learn<1.6"))
 INTERPRET = Library("interpret", "interpret.privacy", ("interpret-core==0.7.8",))

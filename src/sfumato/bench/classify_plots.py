@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.bench.classify_data import census
-from sfumato.classifiers.additive_plot import COLOURS
+from sfumato.classifiers.counting.additive_plot import COLOURS
 
 _OTHERS = ("DiffGen", "PPH", "PrivBayes", "UniformGrid", "diffprivlib", "DP-EBM")
 _HIDDEN = (", SVM", ", logistic", "PrivateAdditive")  # on top of their neighbours, the last below AutoClassifier

@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from sfumato.bench.grids_data import Case
 from sfumato.bench.grids_learners import LEARNERS, Published, misclassification
-from sfumato.grids.counting import Records
-from sfumato.grids.diffgen import DiffGen
-from sfumato.grids.estimator import PrivPfC, arrays_of
-from sfumato.grids.network import Network
-from sfumato.grids.pool import Pool
-from sfumato.grids.pph import PPH
-from sfumato.grids.privbayes import PrivBayes
-from sfumato.grids.quality import Quality
-from sfumato.grids.scoring import score_pool
-from sfumato.grids.synopsis import Synopsis
-from sfumato.grids.task import Task
-from sfumato.grids.uniform import UniformGrid
+from sfumato.grids.published.network import Network
+from sfumato.grids.published.synopsis import Synopsis
+from sfumato.grids.publishers.diffgen import DiffGen
+from sfumato.grids.publishers.pph import PPH
+from sfumato.grids.publishers.privbayes import PrivBayes
+from sfumato.grids.publishers.privpfc import PrivPfC, arrays_of
+from sfumato.grids.publishers.task import Task
+from sfumato.grids.publishers.uniform import UniformGrid
+from sfumato.grids.search.pool import Pool
+from sfumato.grids.search.quality import Quality
+from sfumato.grids.search.scoring import score_pool
 from sfumato.privacy import Meter, Seeded
+from sfumato.records.records import Records
 
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0)
 RIVALS = {"diffgen": DiffGen, "pph": PPH, "privbayes": PrivBayes, "uniform-grid": UniformGrid}

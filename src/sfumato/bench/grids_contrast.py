@@ -33,15 +33,15 @@ from sfumato.bench.grids_accuracy import privpfc, published
 from sfumato.bench.grids_contrast_model import Joined, Marginal, bucketed, fit, rejoined, tied_attributes
 from sfumato.bench.grids_data import FILES, Case, load
 from sfumato.bench.grids_learners import Published, misclassification
-from sfumato.grids.counting import Records, weighted_bincount
-from sfumato.grids.levels import Levels
-from sfumato.grids.pool import Family, Grid, Pool, enumerate_grids
-from sfumato.grids.quality import Quality
-from sfumato.grids.scoring import score_pool
-from sfumato.grids.task import Task
+from sfumato.grids.publishers.task import Task
+from sfumato.grids.search.pool import Family, Pool, enumerate_grids
+from sfumato.grids.search.quality import Quality
+from sfumato.grids.search.scoring import score_pool
 from sfumato.privacy import Meter, Seeded
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.units import NANO
+from sfumato.records.levels import Levels
+from sfumato.records.records import Grid, Records, weighted_bincount
 
 UNIT = 64  # the weight of a record that the model gets as wrong as it can
 ROUNDS, JOINING, SELECT = 3, 0.2, 0.4  # shares: 20% for the joining table; of each round 40% for the choice

@@ -19,10 +19,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.grids.levels import Levels
-from sfumato.grids.pool import Grid
-from sfumato.grids.sampling import rounded_shares
+from sfumato.grids.published.sampling import rounded_shares
 from sfumato.privacy.source import Generator
+from sfumato.records.levels import Levels
+from sfumato.records.records import Grid
 
 Floats = NDArray[np.float64]
 Taxonomies = tuple[Levels, ...]

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.bench.grids_census import census_schema
-from sfumato.classifiers.coding import cells_of
 from sfumato.errors import InputError
-from sfumato.grids.counting import Records
-from sfumato.grids.from_schema import Attribute, attributes_of
+from sfumato.records.attributes import Attribute, attributes_of
+from sfumato.records.coding import cells_of
+from sfumato.records.records import Records
 from sfumato.tables.domains import Categorical, Domain, Numeric
 from sfumato.tables.schema import Schema
 

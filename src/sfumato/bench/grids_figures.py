@@ -15,16 +15,16 @@ import numpy as np
 from sfumato.bench.grids_accuracy import RIVALS, evaluate, privpfc, rival, splits
 from sfumato.bench.grids_data import Case
 from sfumato.bench.grids_speed import synthetic
-from sfumato.grids.counting import Records
-from sfumato.grids.estimator import PrivPfC
-from sfumato.grids.pool import enumerate_grids
-from sfumato.grids.privpfc import choose_and_count
-from sfumato.grids.quality import Quality, exact_score
-from sfumato.grids.scoring import score_pool
-from sfumato.grids.settings import Settings
-from sfumato.grids.task import Task
+from sfumato.grids.publishers.one_grid import choose_and_count
+from sfumato.grids.publishers.privpfc import PrivPfC
+from sfumato.grids.publishers.settings import Settings
+from sfumato.grids.publishers.task import Task
+from sfumato.grids.search.pool import enumerate_grids
+from sfumato.grids.search.quality import Quality, exact_score
+from sfumato.grids.search.scoring import score_pool
 from sfumato.privacy import Meter, Seeded, Source
 from sfumato.privacy.losses import choice_rate
+from sfumato.records.records import Records
 
 Progress = Callable[[str], None]
 

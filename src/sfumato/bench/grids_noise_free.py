@@ -13,9 +13,9 @@ import numpy as np
 
 from sfumato.bench.grids_accuracy import evaluate
 from sfumato.bench.grids_data import Case
-from sfumato.grids.diffgen import DiffGen
-from sfumato.grids.estimator import PrivPfC
-from sfumato.grids.privbayes import PrivBayes
+from sfumato.grids.publishers.diffgen import DiffGen
+from sfumato.grids.publishers.privbayes import PrivBayes
+from sfumato.grids.publishers.privpfc import PrivPfC
 from sfumato.privacy import Meter
 
 _FAR = 1e12  # records: no noise reaches this far down

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.bench.grids_data import adult_schema
 from sfumato.grids import PrivPfC
-from sfumato.grids.plots import PALETTE, plot_schema
+from sfumato.grids.published.plots import PALETTE, plot_schema
 from sfumato.privacy import Seeded
 from sfumato.tables.domains import Categorical, Numeric
 from sfumato.tables.schema import Schema

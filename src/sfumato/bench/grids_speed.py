@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.bench.grids_data import Case
-from sfumato.grids.counting import Records
-from sfumato.grids.levels import Levels
-from sfumato.grids.pool import Pool, enumerate_grids
-from sfumato.grids.quality import Quality
-from sfumato.grids.scoring import score_pool, score_seconds
+from sfumato.grids.search.pool import Pool, enumerate_grids
+from sfumato.grids.search.quality import Quality
+from sfumato.grids.search.scoring import score_pool, score_seconds
+from sfumato.records.levels import Levels
+from sfumato.records.records import Records
 
 RATE = 335_000_000
 CELLS = 2_400

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from sfumato.bench import histograms_accuracy as accuracy
 from sfumato.bench import histograms_data as sets
 from sfumato.bench import histograms_slides as slides
-from sfumato.histograms.dynamic import dpa_shares
-from sfumato.histograms.mechanisms import MECHANISMS
-from sfumato.histograms.metrics import KLD_RULE
+from sfumato.histograms.estimation.metrics import KLD_RULE
+from sfumato.histograms.mechanisms.dynamic import dpa_shares
+from sfumato.histograms.release import MECHANISMS
 from sfumato.privacy import NANO, Meter, Seeded
 
 ALL_CELLS = 39  # 13 sets at three ε: the claims on accuracy are about all of them, so they need the public data

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.bench.histograms_data import Case
-from sfumato.histograms.mechanisms import MECHANISMS
-from sfumato.histograms.metrics import kld, range_mse
+from sfumato.histograms.estimation.metrics import kld, range_mse
+from sfumato.histograms.release import MECHANISMS
 from sfumato.privacy import NANO, Meter, Seeded
 
 EPSILONS = (0.01, 0.1, 1.0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.bench.histograms_data import Case
 from sfumato.histograms import release_histogram
-from sfumato.histograms.metrics import kld
+from sfumato.histograms.estimation.metrics import kld
 from sfumato.privacy import Meter, Seeded
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.6"

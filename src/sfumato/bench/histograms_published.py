@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.histograms.ahp import FIRST_PERCENT, ahp, sorted_clusters, sums
 from sfumato.histograms.budgets import Floats, Ints
+from sfumato.histograms.mechanisms.ahp import FIRST_PERCENT, ahp, sorted_clusters, sums
 from sfumato.privacy import Meter
 from sfumato.privacy.noise import laplace_variance
 

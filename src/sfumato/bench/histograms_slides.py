@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.bench.histograms_published import leaking_ahp, published
-from sfumato.histograms.dynamic import dpa, dpa_shares, published_cost
-from sfumato.histograms.metrics import kld
+from sfumato.histograms.estimation.metrics import kld
+from sfumato.histograms.mechanisms.dynamic import dpa, dpa_shares, published_cost
 from sfumato.privacy import NANO, Meter, Seeded
 
 DELTAS = (0.0, 0.025, 0.05, 0.075, 0.1, 0.15)

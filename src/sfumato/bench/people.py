@@ -68,8 +68,8 @@ def plots(folder: Path) -> list[Path]:
     import matplotlib.pyplot as plt
 
     from sfumato.people import Question, plan_option, preview_count
+    from sfumato.people.mechanisms.sampling import SamplingPlan
     from sfumato.people.plots import plot_budgets, plot_options, plot_threshold_sweep
-    from sfumato.people.sampling import SamplingPlan
     from sfumato.privacy import NANO
 
     folder.mkdir(parents=True, exist_ok=True)

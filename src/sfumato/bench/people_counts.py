@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.bench.people_data import census, draw_budgets, draw_selectivity, range_query, roster
 from sfumato.people import ArrayReader, Question, choose_option, plan_option, preview
 from sfumato.people.linear import LinearPlan
-from sfumato.people.sampling import SamplingPlan, quick_variance
+from sfumato.people.mechanisms.sampling import SamplingPlan, quick_variance
 from sfumato.privacy import NANO, Meter, Seeded
 
 # RMSE as a multiple of affine's, measured independently before this code was written (n = 10k, 190k, 370k).

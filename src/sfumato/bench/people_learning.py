@@ -46,7 +46,7 @@ def learn(
     *, repeats: int, train: int, losses: tuple[str, ...], data: Path | None, progress: Callable[[str], None]
 ) -> dict[str, Any]:
     """Mean and standard error of misclassification and AUC per profile, loss and mechanism."""
-    from sfumato.classifiers.erm import PrivateLogisticRegression, PrivateSVM
+    from sfumato.classifiers.linear.erm import PrivateLogisticRegression, PrivateSVM
 
     rng = np.random.default_rng(17)
     found = real_adult(data) if data is not None else None

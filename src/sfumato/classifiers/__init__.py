@@ -10,33 +10,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.classifiers.additive import PrivateAdditive
     from sfumato.classifiers.automatic import AutoClassifier
-    from sfumato.classifiers.baselines import Majority, NoiseFree
-    from sfumato.classifiers.erm import PrivateLogisticRegression, PrivateSVM
-    from sfumato.classifiers.forest import PrivateForest
-    from sfumato.classifiers.functional import FunctionalMechanism
-    from sfumato.classifiers.histogram import HistogramClassifier
-    from sfumato.classifiers.local_search import PrivGene, PrivLocal
-    from sfumato.classifiers.naive_bayes import PrivateNaiveBayes
-    from sfumato.classifiers.output_perturbation import OutputPerturbation
-    from sfumato.classifiers.tree import PrivateDecisionTree
+    from sfumato.classifiers.counting.additive import PrivateAdditive
+    from sfumato.classifiers.counting.baselines import Majority, NoiseFree
+    from sfumato.classifiers.counting.forest import PrivateForest
+    from sfumato.classifiers.counting.histogram import HistogramClassifier
+    from sfumato.classifiers.counting.naive_bayes import PrivateNaiveBayes
+    from sfumato.classifiers.counting.tree import PrivateDecisionTree
+    from sfumato.classifiers.linear.erm import PrivateLogisticRegression, PrivateSVM
+    from sfumato.classifiers.linear.functional import FunctionalMechanism
+    from sfumato.classifiers.linear.local_search import PrivGene, PrivLocal
+    from sfumato.classifiers.linear.output_perturbation import OutputPerturbation
 
 _NAMES = {
     "AutoClassifier": "automatic",
-    "FunctionalMechanism": "functional",
-    "HistogramClassifier": "histogram",
-    "Majority": "baselines",
-    "NoiseFree": "baselines",
-    "OutputPerturbation": "output_perturbation",
-    "PrivGene": "local_search",
-    "PrivLocal": "local_search",
-    "PrivateAdditive": "additive",
-    "PrivateDecisionTree": "tree",
-    "PrivateForest": "forest",
-    "PrivateLogisticRegression": "erm",
-    "PrivateNaiveBayes": "naive_bayes",
-    "PrivateSVM": "erm",
+    "FunctionalMechanism": "linear.functional",
+    "HistogramClassifier": "counting.histogram",
+    "Majority": "counting.baselines",
+    "NoiseFree": "counting.baselines",
+    "OutputPerturbation": "linear.output_perturbation",
+    "PrivGene": "linear.local_search",
+    "PrivLocal": "linear.local_search",
+    "PrivateAdditive": "counting.additive",
+    "PrivateDecisionTree": "counting.tree",
+    "PrivateForest": "counting.forest",
+    "PrivateLogisticRegression": "linear.erm",
+    "PrivateNaiveBayes": "counting.naive_bayes",
+    "PrivateSVM": "linear.erm",
 }
 
 __all__ = [

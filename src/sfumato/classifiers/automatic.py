@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.additive import PrivateAdditive, class_step
 from sfumato.classifiers.base import Floats, PrivateClassifier
-from sfumato.classifiers.baselines import Majority
-from sfumato.grids.counting import Records
+from sfumato.classifiers.counting.additive import PrivateAdditive, class_step
+from sfumato.classifiers.counting.baselines import Majority
 from sfumato.privacy import NANO, Epsilon, Meter, Source, as_epsilon
+from sfumato.records.records import Records
 from sfumato.tables.schema import Schema
 
 FAINT = 60

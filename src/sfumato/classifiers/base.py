@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.classifiers.coding import Coding
 from sfumato.errors import InputError
-from sfumato.grids.counting import Records
 from sfumato.privacy import SECURE, Charge, Epsilon, Meter, Source, positive_nano
+from sfumato.records.coding import Coding
+from sfumato.records.records import Records
 from sfumato.tables.schema import Schema
 
 Floats = NDArray[np.float64]

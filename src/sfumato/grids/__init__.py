@@ -1,14 +1,14 @@
 """Grids: one budget in few steps; synopses and synthetic tables for classification."""
 
-from sfumato.grids.diffgen import DiffGen
-from sfumato.grids.estimator import PrivPfC
-from sfumato.grids.levels import Levels
-from sfumato.grids.pph import PPH
 from sfumato.grids.preview import preview_synthesize
-from sfumato.grids.privbayes import PrivBayes
-from sfumato.grids.settings import PAPER, Settings
-from sfumato.grids.synopsis import Synopsis
-from sfumato.grids.uniform import UniformGrid
+from sfumato.grids.published.synopsis import Synopsis
+from sfumato.grids.publishers.diffgen import DiffGen
+from sfumato.grids.publishers.pph import PPH
+from sfumato.grids.publishers.privbayes import PrivBayes
+from sfumato.grids.publishers.privpfc import PrivPfC
+from sfumato.grids.publishers.settings import PAPER, Settings
+from sfumato.grids.publishers.uniform import UniformGrid
+from sfumato.records.levels import Levels
 
 __all__ = [
     "PAPER",

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.grids.diffgen import DiffGen
-from sfumato.grids.estimator import PrivPfC
-from sfumato.grids.pph import PPH
-from sfumato.grids.privbayes import PrivBayes
-from sfumato.grids.privpfc import Weights
-from sfumato.grids.stacking import CLASS_PART
-from sfumato.grids.task import Task
-from sfumato.grids.uniform import UniformGrid
+from sfumato.grids.publishers.diffgen import DiffGen
+from sfumato.grids.publishers.one_grid import Weights
+from sfumato.grids.publishers.pph import PPH
+from sfumato.grids.publishers.privbayes import PrivBayes
+from sfumato.grids.publishers.privpfc import PrivPfC
+from sfumato.grids.publishers.stacking import CLASS_PART
+from sfumato.grids.publishers.task import Task
+from sfumato.grids.publishers.uniform import UniformGrid
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.meter import Meter

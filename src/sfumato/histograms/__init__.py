@@ -5,8 +5,8 @@
 
 from sfumato.histograms.bins import Axis, Bins
 from sfumato.histograms.groups import release_histograms
-from sfumato.histograms.mechanisms import MECHANISMS, release_histogram
 from sfumato.histograms.preview import Option, preview_histogram
+from sfumato.histograms.release import MECHANISMS, release_histogram
 from sfumato.histograms.result import Histogram, RangeAnswer
 
 __all__ = [

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sfumato.errors import InputError
 from sfumato.histograms.bins import Bins
 from sfumato.histograms.budgets import Counts, moves
-from sfumato.histograms.mechanisms import run_mechanism
+from sfumato.histograms.release import run_mechanism
 from sfumato.histograms.result import Histogram
 from sfumato.privacy import Epsilon, Meter, as_epsilon, positive_nano
 

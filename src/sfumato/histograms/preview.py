@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from sfumato.errors import InputError
 from sfumato.histograms.bins import Bins
 from sfumato.histograms.budgets import Counts, Ints, bin_rates, moves
-from sfumato.histograms.hierarchical import best_branching
-from sfumato.histograms.identity import identity_rmse
-from sfumato.histograms.mechanisms import MECHANISMS, release_histogram
+from sfumato.histograms.mechanisms.hierarchical import best_branching
+from sfumato.histograms.mechanisms.identity import identity_rmse
+from sfumato.histograms.release import MECHANISMS, release_histogram
 from sfumato.histograms.result import Histogram
 from sfumato.privacy import Charge, Epsilon, Meter
 from sfumato.privacy.noise import laplace_variance

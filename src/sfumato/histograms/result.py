@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sfumato.errors import InputError
 from sfumato.histograms.bins import Bins
 from sfumato.histograms.budgets import Floats, Ints
-from sfumato.histograms.estimate import Estimate
-from sfumato.histograms.measurements import Measurement, best_bounds, noise_quantile
+from sfumato.histograms.estimation.estimate import Estimate
+from sfumato.histograms.estimation.measurements import Measurement, best_bounds, noise_quantile
 from sfumato.privacy import Guarantee, as_epsilon
 
 if TYPE_CHECKING:

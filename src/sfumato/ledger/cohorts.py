@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, insert, select, update
 
 from sfumato.errors import InputError, LedgerError
-from sfumato.ledger import layout
+from sfumato.ledger import schema
 from sfumato.ledger.records import People
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.units import epsilon_text
@@ -58,17 +58,17 @@ def enrol(connection: Connection, dataset_id: int, roster: PersonBudgets) -> Non
     """Write down the public roster, with nothing spent."""
     names = None if roster.names is None else json.dumps(list(roster.names))
     static = {"levels": pack(roster.levels), "counts": pack(roster.counts), "names": names}
-    connection.execute(insert(layout.rosters).values(dataset_id=dataset_id, **static))
+    connection.execute(insert(schema.rosters).values(dataset_id=dataset_id, **static))
     nothing = pack(np.zeros_like(roster.levels))
-    connection.execute(insert(layout.people).values(dataset_id=dataset_id, spent=nothing, last_release=0))
+    connection.execute(insert(schema.people).values(dataset_id=dataset_id, spent=nothing, last_release=0))
 
 
 def load(connection: Connection, dataset_id: int) -> Cohorts | None:
     """The cohorts of a dataset, checked against the last charge; ``None`` when it has no roster."""
-    roster = connection.execute(select(layout.rosters).where(layout.rosters.c.dataset_id == dataset_id)).one_or_none()
+    roster = connection.execute(select(schema.rosters).where(schema.rosters.c.dataset_id == dataset_id)).one_or_none()
     if roster is None:
         return None
-    now = connection.execute(select(layout.people).where(layout.people.c.dataset_id == dataset_id)).one_or_none()
+    now = connection.execute(select(schema.people).where(schema.people.c.dataset_id == dataset_id)).one_or_none()
     levels = unpack(roster.levels)
     if now is None or len(now.spent) != levels.nbytes or _unsigned(connection, now):
         raise LedgerError(
@@ -82,7 +82,7 @@ def load(connection: Connection, dataset_id: int) -> Cohorts | None:
 def _unsigned(connection: Connection, now: Any) -> bool:
     if now.last_release == 0:
         return any(bytes(now.spent))
-    signed = select(layout.people_charges.c.after).where(layout.people_charges.c.release_id == now.last_release)
+    signed = select(schema.people_charges.c.after).where(schema.people_charges.c.release_id == now.last_release)
     return bool(connection.execute(signed).scalar() != _signature(now.spent))
 
 
@@ -120,7 +120,7 @@ def charge_people(
     """Add a charge that fits; refuses if anybody else wrote since `load`."""
     people = cohorts.people
     spent = pack(people.spent + asked)
-    table = layout.people
+    table = schema.people
     done = connection.execute(
         update(table)
         .where(table.c.dataset_id == dataset_id, table.c.last_release == cohorts.last_release)
@@ -132,7 +132,7 @@ def charge_people(
     plain = np.array_equal(asked, np.minimum(people.levels, step))
     vector = None if plain else zlib.compress(pack(asked), 1)
     row = {"release_id": release_id, "step": step, "vector": vector, "after": _signature(spent)}
-    connection.execute(insert(layout.people_charges).values(row))
+    connection.execute(insert(schema.people_charges).values(row))
 
 
 def charge_of(levels: NDArray[np.int64], row: Any) -> NDArray[np.int64]:

@@ -3,10 +3,7 @@
 from sfumato.people import preview_count, choose_option, count
 """
 
-from sfumato.people.bias import Heterogeneity, bias_of_correlation
-from sfumato.people.estimate import Estimate
-from sfumato.people.means import mean, preview_mean, total
-from sfumato.people.mechanisms import (
+from sfumato.people.answers import (
     MECHANISMS,
     Option,
     answer,
@@ -17,6 +14,9 @@ from sfumato.people.mechanisms import (
     preview_count,
     preview_sum,
 )
+from sfumato.people.bias import Heterogeneity, bias_of_correlation
+from sfumato.people.estimate import Estimate
+from sfumato.people.means import mean, preview_mean, total
 from sfumato.people.overprotection import Overprotection, overprotection
 from sfumato.people.partition import Partition, privacy_aware, round_down, utility_based
 from sfumato.people.question import Question

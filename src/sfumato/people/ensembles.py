@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
-from sfumato.people.partitioned import least_squares_shares
+from sfumato.people.mechanisms.partitioned import least_squares_shares
 
 __all__ = ["average_models", "generalised_least_squares", "inverse_variance", "least_squares_shares", "majority_vote"]
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from sfumato.errors import BudgetError, InputError
 from sfumato.histograms.bins import Bins
 from sfumato.histograms.result import Histogram, RangeAnswer
-from sfumato.people.affine import optimal_cap
 from sfumato.people.error_law import LaplacePlusNormal
+from sfumato.people.mechanisms.affine import optimal_cap
 from sfumato.privacy import NANO, Charge, Meter, PersonBudgets, as_epsilon
 
 Integers = NDArray[np.int64]

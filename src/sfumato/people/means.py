@@ -19,9 +19,9 @@ from typing import Any, Literal
 import numpy as np
 
 from sfumato.errors import InputError
+from sfumato.people.answers import Option, choose_option, plan_option, preview
 from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.estimate import Estimate
-from sfumato.people.mechanisms import Option, choose_option, plan_option, preview
 from sfumato.people.question import Question
 from sfumato.people.reading import PairReader, Reader
 from sfumato.privacy import SECURE, Charge, Meter, PersonBudgets, Source

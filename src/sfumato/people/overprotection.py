@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.people.mechanisms import Option, plan_option
+from sfumato.people.answers import Option, plan_option
 from sfumato.privacy import NANO, PersonBudgets, as_epsilon
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Overprotection:
 def overprotection(option: Option) -> Overprotection:
     """The report for an option of a preview: public facts only.
 
-    >>> from sfumato.people.mechanisms import preview_count
+    >>> from sfumato.people.answers import preview_count
     >>> budgets = PersonBudgets.from_tiers({"strict": (0.01, 5400), "standard": (0.2, 3700), "open": (1.0, 900)})
     >>> report = overprotection(preview_count(budgets)[0])
     >>> report.overprotected, round(report.unused_share, 2)

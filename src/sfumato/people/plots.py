@@ -14,7 +14,7 @@ from sfumato.privacy import NANO, PersonBudgets
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sfumato.people.mechanisms import Option
+    from sfumato.people.answers import Option
 
 # Okabe and Ito's palette, distinguishable without colour vision.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#7F7F7F"

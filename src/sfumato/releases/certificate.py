@@ -9,7 +9,7 @@ from sfumato import __version__
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.units import epsilon_text
 from sfumato.releases.kinds.base import Result
-from sfumato.releases.run import Priced
+from sfumato.releases.pipeline import Priced
 
 CERTIFICATE_VERSION = 1
 

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from sfumato.releases.kinds.base import Result
-from sfumato.releases.run import Priced
+from sfumato.releases.pipeline import Priced
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2433; --soft: #5b6478; --line: #d9dee8; --back: #fff; --card: #f5f7fb; }

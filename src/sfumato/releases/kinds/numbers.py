@@ -135,13 +135,13 @@ def _reader(
 
 def preview_all(question: Question) -> Any:
     """Every applicable mechanism."""
-    from sfumato.people.mechanisms import preview
+    from sfumato.people.answers import preview
 
     return preview(question)
 
 
 def _priced(found: Any, facts: Facts, budgets: PersonBudgets, reader: Callable[[Dataset], Any]) -> list[Option]:
-    from sfumato.people.mechanisms import choose_option
+    from sfumato.people.answers import choose_option
 
     best = choose_option(found)
     ordered = [best, *(o for o in found if o is not best)]

@@ -1,0 +1,295 @@
+"""An additive model in few, large, private steps: `PrivateAdditive`.
+
+The model is a sum of *terms*. A term looks at one to four columns at some level of their taxonomies (a grid, as in PrivPfC:
+Su et al. 2018) and gives each cell one number per class; the class with the largest sum is predicted. Averaged over the
+other columns of their terms, they are the shape functions that people plot. It is boosting, but with as few rounds as the
+budget carries (one at ε = 0.05, seven at ε = 1, for tens of thousands of records), because under pure ε every round costs
+its full share.
+
+A round, with p the probabilities of the model so far (a public function, since the model was released):
+
+1. A record (x, y) gets the weight ``w = min(cap, p₁ p₂ / p_y)``, p₁ >= p₂ being the two largest probabilities at x. For two
+   classes this is 1 - p_y: what the model already knows weighs nothing. Weights are integers, at most `UNIT`.
+2. Among public candidate grids one is chosen by the expected weight that its noisy cells classify correctly
+   (`grids.quality`).
+3. The chosen grid's weight per cell and class is counted with noise, W; the term is ``log(W + prior)``. Where p is constant
+   in a cell and n_y records of class y lie in it, ``W_y ∝ n_y / p_y``, so model plus term are exactly ``log n_y``.
+
+**Guarantee.** ε-differential privacy against the absence of a record.
+
+- A record is in one class: the class counts, by which the number of rounds is chosen, lose their rate ε/50.
+- Weights are a function of the record and of the published model; one record adds w <= UNIT units to one coordinate of W,
+  so noise of rate r per unit loses at most UNIT r.
+- A record of weight w moves the score of *every* grid by an amount in [w low, w high] (`grids.quality`), low <= 0 <= high,
+  so the spread of the changes is at most UNIT (high - low): that is what `Meter.choose` is told.
+- Steps in sequence add up; smoothing, damping and prediction are post-processing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.classifiers.base import Floats, PrivateClassifier
+from sfumato.classifiers.counting.additive_settings import AdditiveSettings, are_mixed, automatic
+from sfumato.classifiers.counting.main_effects import main_effects
+from sfumato.errors import InputError
+from sfumato.grids.publishers.stacking import CLASS_PART
+from sfumato.grids.search.pool import Pool, enumerate_grids
+from sfumato.grids.search.quality import Quality
+from sfumato.grids.search.scoring import score_pool
+from sfumato.privacy import NANO, Epsilon, Meter, Source
+from sfumato.privacy.losses import choice_rate
+from sfumato.records.levels import Levels
+from sfumato.records.records import Grid, Records
+from sfumato.tables.schema import Schema
+
+UNIT = 256  # lattice of the weights: a record of weight 1 enters as this many units
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """One term: a grid and a score per class and cell, centred so that the scores of a cell add up to 0."""
+
+    grid: Grid
+    scores: Floats  # classes first, then one axis per column
+    mass: Floats  # noisy weight per cell, in records: how much data is behind a score
+    noise: float  # scale of the noise, in records
+
+    def at(self, leaves: NDArray[np.integer], taxonomies: tuple[Levels, ...]) -> Floats:
+        """Scores of rows, one column per class; a row without a cell in one of the columns gets 0."""
+        where: list[Any] = []
+        known = np.ones(len(leaves), dtype=bool)
+        for j, level in self.grid:
+            column = leaves[:, j]
+            known &= column >= 0
+            where.append(taxonomies[j].maps[level][np.maximum(column, 0)])
+        scores = self.scores[(slice(None), *where)] if where else np.tile(self.scores[:, None], len(leaves))
+        return np.asarray(np.where(known, scores, 0.0).T)
+
+
+def weights_of(scores: Floats, classes: NDArray[np.int64], cap: float) -> NDArray[np.int64]:
+    """Weights of records in units, from the model's scores (rows by classes); each from its own row alone.
+
+    >>> weights_of(np.zeros((2, 2)), np.array([0, 1]), 0.5).tolist()
+    [256, 256]
+    >>> weights_of(np.array([[0.0, 2.0], [0.0, 2.0]]), np.array([0, 1]), 0.6).tolist()
+    [256, 51]
+    """
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    share = np.exp(shifted)
+    share /= share.sum(axis=1, keepdims=True)
+    top = np.partition(share, -2, axis=1)[:, -2:] if share.shape[1] > 2 else share
+    own = np.take_along_axis(share, classes[:, None], axis=1)[:, 0]
+    exact = top[:, 0] * top[:, 1] / np.maximum(own, 1e-12)
+    whole: NDArray[np.int64] = np.minimum(np.rint(exact * (UNIT / cap)), UNIT).astype(np.int64)
+    return whole
+
+
+def add_term(
+    records: Records, scores: Floats, meter: Meter, *, pool: Pool, nano: int, settings: AdditiveSettings, label: str
+) -> Term:
+    """One round: weigh, choose a grid, count it. `scores` are the model's at the records."""
+    select = int(nano * settings.select)
+    select_unit, count_unit = select // UNIT, (nano - select) // UNIT
+    if min(select_unit, count_unit) < 1:
+        raise InputError("the budget is too small for this many rounds; raise epsilon or ask for fewer")
+    quality = Quality.of(count_unit)
+    weighted = Records(
+        records.taxonomies,
+        records.leaves,
+        records.classes,
+        records.class_labels,
+        weights_of(scores, records.classes.astype(np.int64), settings.cap),
+    )
+    index = meter.choose(
+        lambda: score_pool(weighted, pool, quality),
+        rate=choice_rate(select, quality.spread * UNIT),
+        spread=quality.spread * UNIT,
+        label=f"{label}: choice among {pool.size} grids",
+    )
+    grid = pool.grid(index)
+    shape = (len(records.class_labels), *(records.taxonomies[j].sizes[level] for j, level in grid))
+    noisy = meter.laplace(
+        lambda: weighted.table(grid).reshape(-1), rate=count_unit, weights=UNIT, label=f"{label}: weights per cell"
+    ).reshape(shape)
+    return Term(
+        grid,
+        cell_scores(noisy, noise=NANO / count_unit, prior=settings.prior),
+        np.maximum(noisy, 0).sum(axis=0) / UNIT,
+        NANO / count_unit / UNIT,
+    )
+
+
+def cell_scores(noisy: NDArray[np.int64], *, noise: float, prior: float) -> Floats:
+    """Log-odds per cell, drawn towards what the columns say one at a time where the noise drowns the cell.
+
+    A cell's prior is worth `prior` units of the `noise` per class and has the class shares of `main_effects`; a grid of one
+    column has the overall shares instead.
+    """
+    classes = len(noisy)
+    held = np.maximum(noisy, 0).astype(np.float64)
+    if noisy.ndim > 2:
+        share = main_effects(held / noise)
+    else:
+        totals = held.reshape(classes, -1).sum(axis=1) + noise
+        share = np.broadcast_to((totals / totals.sum()).reshape(-1, *([1] * (noisy.ndim - 1))), noisy.shape)
+    logs = np.log(held + prior * noise * classes * np.maximum(share, 1e-9))
+    return np.asarray(logs - logs.mean(axis=0, keepdims=True))
+
+
+class PrivateAdditive(PrivateClassifier):
+    """An additive model over binned columns, for publication: accurate, and every part of it can be drawn.
+
+    Parameters
+    ----------
+    epsilon, schema, target, classes, source
+        See `PrivateClassifier`.
+    rounds : int or "auto"
+        Number of terms; by default from ε and the number of records.
+    columns : int or "auto"
+        The largest number of columns in a term; 1 gives plain shape functions.
+    candidates : int or "auto"
+        The largest number of grids to choose among.
+    rows : int, optional
+        A public number of records. Without it the class counts, which get a fiftieth of ε, tell it.
+    cap : float
+        Largest weight of a record once there is a model: records that the model gets badly wrong do not rule the next term.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Seeded
+    >>> from sfumato.tables import Categorical, Numeric
+    >>> schema = Schema({"age": Numeric(0, 80, bins=8), "sex": Categorical(["F", "M"]), "ill": Categorical(["no", "yes"])})
+    >>> age = np.arange(4000) % 80
+    >>> X = np.column_stack([age, np.where(age % 3, "F", "M")]).astype(object)
+    >>> model = PrivateAdditive(epsilon=1, schema=schema, target="ill", source=Seeded(1))
+    >>> model.fit(X, np.where(age < 40, "no", "yes")).score(X, np.where(age < 40, "no", "yes"))
+    1.0
+    >>> model.guarantee_.epsilon <= 1, model.describe()[0].split(" x ")[0].startswith("age")
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Epsilon = 1.0,
+        schema: Schema | None = None,
+        target: str | None = None,
+        classes: Any = None,
+        rounds: int | str = "auto",
+        columns: int | str = "auto",
+        candidates: int | str = "auto",
+        rows: int | None = None,
+        cap: float = 0.5,
+        source: Source | None = None,
+    ) -> None:
+        super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
+        self.rounds = rounds
+        self.columns = columns
+        self.candidates = candidates
+        self.rows = rows
+        self.cap = cap
+
+    def _train(self, records: Records, meter: Meter) -> None:
+        nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows)
+        self._boost(records, meter, nano=nano, rows=rows, mixed=mixed)
+
+    def _boost(self, records: Records, meter: Meter, *, nano: int, rows: int, mixed: bool) -> None:
+        self.settings_ = automatic(
+            nano / NANO,
+            rows,
+            mixed=mixed,
+            rounds=self.rounds,
+            columns=self.columns,
+            candidates=self.candidates,
+            cap=self.cap,
+        )
+        self.terms_ = boost(records, meter, nano=nano, rows=rows, settings=self.settings_)
+
+    def _scores(self, leaves: NDArray[np.int32]) -> Floats:
+        return model_scores(self.terms_, leaves, self._coding.taxonomies, self.classes_.size)
+
+    def describe(self) -> list[str]:
+        """Each term in words."""
+        return [_words(term, self._coding.taxonomies) for term in self.terms_]
+
+    def shape(self, column: str) -> Floats:
+        """What the model says about one column: scores per class and leaf, averaged over the other columns of its terms."""
+        names = self._coding.names
+        if column not in names:
+            raise InputError(f"the model has no column {column!r}; it has {', '.join(names)}")
+        j = names.index(column)
+        return shape_function(self.terms_, self._coding.taxonomies, j, self.classes_.size)
+
+    def plot(self, ax: Any = None, *, column: str | None = None) -> Any:
+        """The shape function of one column, or small pictures of all columns that the model uses; see `additive_plot`."""
+        from sfumato.classifiers.counting.additive_plot import plot_column, plot_columns
+
+        return plot_columns(self) if column is None and ax is None else plot_column(self, column, ax)
+
+
+def class_step(records: Records, meter: Meter, *, nano: int, rows: int | None) -> tuple[int, int, bool]:
+    """What is left of the budget, the number of records, and whether the classes are mixed, for a fiftieth of the budget.
+
+    A record is in one class, so noise of rate r on the class counts loses r.
+    """
+    part = max(1, nano // CLASS_PART)
+    noisy = meter.laplace(
+        lambda: np.bincount(records.classes, minlength=len(records.class_labels)), rate=part, label="class counts"
+    )
+    size = max(1, int(noisy.sum())) if rows is None else int(rows)
+    if size < 1:
+        raise InputError(f"a public number of records must be positive, got {rows}")
+    return nano - part, size, are_mixed(size - float(noisy.max()), size, (nano - part) / NANO)
+
+
+def boost(records: Records, meter: Meter, *, nano: int, rows: int, settings: AdditiveSettings) -> tuple[Term, ...]:
+    """All rounds. Pools depend on public facts only."""
+    terms: list[Term] = []
+    # Before the first term every record has the weight one over the number of classes: with that as the cap, a full unit.
+    even = replace(settings, cap=1.0 / len(records.class_labels))
+    scores = np.zeros((len(records.classes), len(records.class_labels)))
+    for number, share in enumerate(settings.shares()):
+        part = int(nano * share)
+        pool = enumerate_grids(
+            records.taxonomies,
+            most=settings.candidates,
+            cells=settings.most_cells(rows, part / NANO),
+            widest=settings.widest(number),
+        )
+        used = settings if number else even
+        term = add_term(records, scores, meter, pool=pool, nano=part, settings=used, label=f"term {number + 1}")
+        if number:
+            term = replace(term, scores=term.scores * settings.damp)
+        terms.append(term)
+        scores = scores + term.at(records.leaves, records.taxonomies)
+    return tuple(terms)
+
+
+def model_scores(terms: tuple[Term, ...], leaves: Any, taxonomies: tuple[Levels, ...], classes: int) -> Floats:
+    """Sum of the terms at some rows."""
+    total = np.zeros((len(leaves), classes))
+    for term in terms:
+        total += term.at(leaves, taxonomies)
+    return total
+
+
+def shape_function(terms: tuple[Term, ...], taxonomies: tuple[Levels, ...], column: int, classes: int) -> Floats:
+    """Sum over the terms that use a column of its scores, averaged over the other columns by noisy mass."""
+    total = np.zeros((classes, taxonomies[column].leaves))
+    for term in terms:
+        for axis, (j, level) in enumerate(term.grid):
+            if j == column:
+                others = tuple(a for a in range(len(term.grid)) if a != axis)
+                mass = term.mass + term.noise
+                mean = (term.scores * mass).sum(axis=tuple(a + 1 for a in others)) / mass.sum(axis=others)
+                total += mean[:, taxonomies[j].maps[level]]
+    return total
+
+
+def _words(term: Term, taxonomies: tuple[Levels, ...]) -> str:
+    return " x ".join(f"{taxonomies[j].name} ({taxonomies[j].sizes[level]})" for j, level in term.grid) or "class shares"

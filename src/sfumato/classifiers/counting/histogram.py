@@ -1,0 +1,108 @@
+"""A classifier over a published grid: PrivPfC as an estimator.
+
+The guarantee is the synopsis's (`grids.privpfc`: number of records, choice of the grid, counts of its cells, each a share of
+ε); the classifier is trained on the published cells, which costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.classifiers.base import Floats, PrivateClassifier
+from sfumato.grids.published.classifier import encode
+from sfumato.grids.publishers.privpfc import PrivPfC
+from sfumato.grids.publishers.task import Task
+from sfumato.privacy import SECURE, Epsilon, Meter, Source
+from sfumato.privacy.source import Generator
+from sfumato.records.records import Records
+from sfumato.tables.domains import Categorical
+from sfumato.tables.schema import Schema
+
+
+class HistogramClassifier(PrivateClassifier):
+    """A decision tree (or any scikit-learn classifier that takes weights) over the cells of a PrivPfC synopsis.
+
+    Parameters
+    ----------
+    epsilon, schema, target, classes, source
+        See `PrivateClassifier`.
+    estimator : scikit-learn classifier, optional
+        What is trained on the published cells.
+    grids, most, split
+        As for `sfumato.grids.PrivPfC`.
+    rows : int, optional
+        A public number of records.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Seeded
+    >>> from sfumato.tables import Numeric
+    >>> schema = Schema({"age": Numeric(0, 80, bins=8), "ill": Categorical(["no", "yes"])})
+    >>> age = np.arange(4000)[:, None] % 80
+    >>> ill = np.where(age[:, 0] < 40, "no", "yes")
+    >>> model = HistogramClassifier(epsilon=1, schema=schema, target="ill", source=Seeded(1)).fit(age, ill)
+    >>> model.score(age, ill), model.synopsis_.grid.startswith("age")
+    (1.0, True)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Epsilon = 1.0,
+        schema: Schema | None = None,
+        target: str | None = None,
+        classes: Any = None,
+        estimator: Any = None,
+        grids: int | str = "auto",
+        most: int | str = "auto",
+        split: tuple[float, float, float] | str = "auto",
+        rows: int | None = None,
+        source: Source | None = None,
+    ) -> None:
+        super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
+        self.estimator = estimator
+        self.grids = grids
+        self.most = most
+        self.split = split
+        self.rows = rows
+
+    def _train(self, records: Records, meter: Meter) -> None:
+        from sklearn.base import clone
+
+        name = self.target or "class"
+        task = Task(self._coding.attributes, name, Categorical([str(c) for c in self._coding.classes]))
+        publisher = PrivPfC(
+            epsilon=self.epsilon, target=name, grids=self.grids, most=self.most, split=self.split, rows=self.rows
+        )
+        self.synopsis_ = publisher.release(lambda: records, task, meter)
+        trained = self.synopsis_.classifier(None if self.estimator is None else clone(self.estimator))
+        self.model_, self.fallback_ = trained.model, trained.fallback
+
+    def _scores(self, leaves: NDArray[np.int32]) -> Floats:
+        scores = np.zeros((len(leaves), self.classes_.size))
+        known = np.maximum(leaves, 0)
+        if self.model_ is None:
+            scores[:, self.fallback_] = 1.0
+            return scores
+        codes = np.stack([cut.codes(known) for cut in self.synopsis_.cuts], axis=1)
+        features = encode(self.synopsis_.cuts, codes)
+        if hasattr(self.model_, "predict_proba"):
+            scores[:] = -30.0
+            scores[:, self.model_.classes_] = np.log(np.maximum(self.model_.predict_proba(features), 1e-12))
+        else:
+            scores[np.arange(len(leaves)), self.model_.predict(features)] = 5.0
+        return scores
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if "synopsis_" in state:  # its draws come from the Meter, which is not stored
+            state["synopsis_"] = replace(state["synopsis_"], random=_fresh_draws)
+        return state
+
+
+def _fresh_draws() -> Generator:
+    return SECURE.generator()

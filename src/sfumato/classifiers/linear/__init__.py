@@ -1,0 +1,1 @@
+"""Linear models: noise on the objective, the coefficients or a polynomial."""

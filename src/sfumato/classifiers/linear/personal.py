@@ -1,0 +1,167 @@
+"""Training with personal budgets: five ways from a public roster to one linear model.
+
+- *weighted*: one fit; person u's loss enters with weight w_u, where ``moves w β + ln(1 + c w/λ) = min(ε_u, r)``. Everybody
+  at their own ε, one noise. The cap r solves ``Σ_{ε<r} ε (r - ε) = 4 d (d+1)/G²`` (as for counts: beyond it the
+  imbalance costs more than the noise it saves), G² = 1/4.
+- *minimum*, *threshold*, *sampling*: one fit at one ε for everybody, for people above t, for a sample with threshold t.
+- *partition*: a model per part at the part's smallest budget, averaged by precision (or voting).
+
+Guarantee: weights and samples are priced by the Meter per budget level; in a part only its own people have weight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.classifiers.linear.objective import CURVATURE, Calibration, Floats, Loss, calibrate, minimise, rounded
+from sfumato.errors import InputError
+from sfumato.people.mechanisms.affine import optimal_cap
+from sfumato.people.mechanisms.sampling import keep_thresholds
+from sfumato.people.partition import erm_precision, privacy_aware, round_down, utility_based
+from sfumato.privacy import NANO, Meter, PersonBudgets, as_epsilon
+
+GRADIENT = 0.25  # public guess of the mean squared gradient of a record
+PERSONAL = ("weighted", "minimum", "threshold", "sampling", "partition")
+_MOST_CELLS = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What every mechanism gets: rows ``y x`` with ‖x‖ <= 1, the level of each row, the roster, and the split."""
+
+    kind: Loss
+    signed: Any  # an array, or a sparse matrix of rows with ‖x‖₁ <= length
+    groups: NDArray[np.int64]
+    budgets: PersonBudgets
+    regularization: float
+    split: int = 1  # one-vs-rest fits share a budget
+    length: float = np.inf
+
+    @property
+    def dimension(self) -> int:
+        return int(self.signed.shape[1])
+
+    @property
+    def levels(self) -> NDArray[np.int64]:
+        return np.asarray(self.budgets.levels // self.split)
+
+    def calibrated(self, nano: int, meter: Meter) -> Calibration:
+        moves = 2 if meter.neighbours == "replacement" else 1
+        return calibrate(
+            nano,
+            kind=self.kind,
+            dimension=self.dimension,
+            moves=moves,
+            regularization=self.regularization,
+            length=self.length,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Models (one row each), their weights in the ensemble, and public parameters."""
+
+    models: Floats
+    weights: Floats
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+def train(t: Training, meter: Meter, *, mechanism: str, threshold: int | None, parts: int | None) -> Fitted:
+    """Fit by the named mechanism."""
+    if mechanism == "weighted":
+        return _weighted(t, meter)
+    if mechanism == "minimum":
+        return _above(t, meter, int(t.levels[t.budgets.counts > 0].min()))
+    if mechanism == "threshold":
+        return _above(t, meter, _best_threshold(t) if threshold is None else threshold)
+    if mechanism == "sampling":
+        return _sampling(t, meter, int(t.levels[-1]) if threshold is None else threshold)
+    if mechanism == "partition":
+        return _partition(t, meter, parts)
+    raise InputError(f"unknown mechanism {mechanism!r}; known: {', '.join(PERSONAL)}")
+
+
+def _fit(t: Training, meter: Meter, at: Calibration, per_group: Floats, label: str, rows: Any = slice(None)) -> Floats:
+    noise = meter.objective_noise(
+        t.dimension,
+        beta=at.beta,
+        weights=per_group,
+        curvature=CURVATURE[t.kind],
+        penalty=at.penalty,
+        length=at.length,
+        label=label,
+    )
+    model = minimise(t.kind, t.signed[rows], per_group[t.groups[rows]], penalty=at.penalty, noise=noise)
+    return rounded(model, at.scale)
+
+
+def cap_for(budgets: PersonBudgets, dimension: int) -> int:
+    """The cap r of the weighted fit, in nano-ε."""
+    cap = optimal_cap(budgets, variance=GRADIENT / (2 * dimension * (dimension + 1)))
+    return min(cap, int(budgets.levels[-1]))
+
+
+def _weighted(t: Training, meter: Meter) -> Fitted:
+    cap = max(1, cap_for(t.budgets, t.dimension) // t.split)
+    at = t.calibrated(cap, meter)
+    weights = at.weights(np.minimum(t.levels, cap))
+    model = _fit(t, meter, at, weights, "weighted objective")
+    return Fitted(model[None, :], np.ones(1), {"cap": str(as_epsilon(cap)), "penalty": at.penalty})
+
+
+def _above(t: Training, meter: Meter, level: int) -> Fitted:
+    kept = t.levels >= level
+    if not t.budgets.counts[kept].sum():
+        raise InputError(f"nobody grants ε {level / NANO:g}; choose a smaller threshold")
+    at = t.calibrated(level, meter)
+    rows = np.flatnonzero(kept[t.groups])
+    model = _fit(t, meter, at, kept.astype(np.float64), "objective perturbation", rows)
+    return Fitted(model[None, :], np.ones(1), {"threshold": str(as_epsilon(level)), "penalty": at.penalty})
+
+
+def _best_threshold(t: Training) -> int:
+    kept = t.budgets.counts[::-1].cumsum()[::-1].astype(np.float64)
+    usable = (kept > 0) & (t.levels > 0)
+    error = np.full(t.levels.size, np.inf)
+    error[usable] = 1 / erm_precision(t.dimension, gradient=GRADIENT)(kept[usable], t.levels[usable] / NANO)
+    return int(t.levels[int(np.argmin(error))])
+
+
+def _sampling(t: Training, meter: Meter, level: int) -> Fitted:
+    at = t.calibrated(level, meter)
+    loss = int(at.loss(np.ones(1))[0])
+    thresholds = keep_thresholds(t.levels, loss)
+    order = np.argsort(t.groups, kind="stable")
+    heads = np.bincount(t.groups, minlength=t.budgets.groups)
+    if int(heads.max()) * heads.size > _MOST_CELLS:
+        raise InputError("sampling draws record by record; give budgets on fewer levels (budgets_decimals=2)")
+    # One cell per record: column = level, row = place among the records of that level.
+    present = np.arange(int(heads.max()))[:, None] < heads[None, :]
+    with meter.sampled(thresholds) as sample:
+        kept = sample(present.astype(np.int64)).T[present.T] > 0
+        rows = np.sort(order[kept])
+        model = _fit(t, meter, at, np.ones(t.budgets.groups), "objective perturbation on a sample", rows)
+    size = float(np.dot(t.budgets.counts, thresholds / 2.0**63))
+    return Fitted(model[None, :], np.ones(1), {"threshold": str(as_epsilon(level)), "expected_sample": size})
+
+
+def _partition(t: Training, meter: Meter, parts: int | None) -> Fitted:
+    precision = erm_precision(t.dimension, gradient=GRADIENT)
+    roster, coarse = round_down(t.budgets, decimals=3 if parts is None else 4)
+    cut = utility_based(roster, precision) if parts is None else privacy_aware(roster, parts=min(parts, roster.groups))
+    part = cut.part_of[coarse]
+    models, weights = [], []
+    for i in range(cut.parts):
+        level = int(cut.levels[i]) // t.split
+        at = t.calibrated(level, meter)
+        rows = np.flatnonzero(part[t.groups] == i)
+        # Everybody outside the part has weight 0, so the Meter charges them nothing.
+        models.append(_fit(t, meter, at, (part == i).astype(np.float64), f"part {i + 1}", rows))
+        weights.append(float(precision(np.array([float(cut.sizes[i])]), np.array([level / NANO]))[0]))
+    share = np.array(weights) / sum(weights)
+    described = {"parts": cut.parts, "part_people": cut.sizes.tolist(), "part_epsilons": cut.epsilons.tolist()}
+    return Fitted(np.array(models), share, described)

@@ -1,0 +1,183 @@
+"""How the command line shows things: tables, progress, plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from sfumato.privacy.units import epsilon_text
+
+if TYPE_CHECKING:
+    from sfumato.ledger import Balance
+    from sfumato.releases.batch import Outcome
+    from sfumato.releases.pipeline import Priced
+
+
+def priced_record(priced: Priced) -> dict[str, Any]:
+    """A preview as JSON."""
+    from sfumato.releases.certificate import charge_record
+
+    request = priced.request
+    return {
+        "name": request.name,
+        "kind": request.kind,
+        "where": request.where,
+        "share": None if request.share is None else str(request.share),
+        "chosen": priced.chosen.mechanism,
+        "options": [
+            {
+                "mechanism": o.mechanism,
+                "charge": charge_record(o.charge),
+                "expected_rmse": o.expected_rmse,
+                "note": o.note,
+            }
+            for o in priced.options
+        ],
+    }
+
+
+def show_preview(console: Console, priced: list[Priced]) -> None:
+    """One table per release, the chosen mechanism marked."""
+    for item in priced:
+        request = item.request
+        title = f"{request.name}: {request.kind}" + (f" where {request.where}" if request.where else "")
+        if request.share is not None:
+            title += f", {float(request.share):.3g} of everyone's own budget"
+        table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
+        table.add_column("")
+        table.add_column("mechanism")
+        table.add_column("expected error", justify="right")
+        table.add_column("price ε", justify="right")
+        table.add_column("how", overflow="fold")
+        for option in item.options:
+            people = option.charge.people
+            cost = epsilon_text(option.charge.total)
+            if people is not None and int(people.min()) != option.charge.total:
+                cost = f"{epsilon_text(int(people.min()))} to {cost}"
+            error = "" if option.expected_rmse is None else f"{option.expected_rmse:,.4g}"
+            mark = "→" if option is item.chosen else ""
+            table.add_row(mark, option.mechanism, error, cost, option.note)
+        console.print(table)
+        console.print()
+
+
+@contextmanager
+def progress(console: Console, total: int, *, quiet: bool = False) -> Iterator[Callable[[str, str], None]]:
+    """A progress bar over the releases of a plan; yields the function that moves it."""
+    if quiet:
+        yield lambda _name, _step: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=total)
+        seen: list[str] = []
+
+        def step(name: str, what: str) -> None:
+            if name not in seen:
+                seen.append(name)
+            bar.update(task, description=f"{name}: {what}", completed=len(seen) - (what != "committing"))
+
+        yield step
+
+
+def show_outcomes(console: Console, outcomes: list[Outcome]) -> None:
+    """Where each release is, and its promise."""
+    for outcome in outcomes:
+        made = outcome.certificate
+        paid = " (already paid for: nothing was charged)" if outcome.repeated else ""
+        console.print(f"[bold]{outcome.name}[/bold] → {outcome.folder}{paid}")
+        console.print(f"  {made['mechanism']}, expected error {_number(made['expected_rmse'])}", style="dim")
+        console.print(f"  {made['guarantee']['sentence']}")
+        for warning in made["warnings"]:
+            console.print(f"  [yellow]note:[/yellow] {warning}")
+
+
+def show_balance(console: Console, balance: Balance) -> None:
+    """Caps and what is left of them, then the releases."""
+    data = balance.to_dict()
+    table = Table(title=f"{data['dataset']}: what is left", title_justify="left", show_edge=False, pad_edge=False)
+    for head, side in (("who", "left"), ("people", "right"), ("granted ε", "right"), ("spent", "right"), ("left", "right")):
+        table.add_column(head, justify=side)  # type: ignore[arg-type]
+    for row in balance_rows(data):
+        table.add_row(*row)
+    console.print(table)
+    history = Table(title="releases", title_justify="left", show_edge=False, pad_edge=False)
+    for head in ("#", "state", "asked", "ε", "when"):
+        history.add_column(head, overflow="fold")
+    for entry in data["releases"]:
+        history.add_row(
+            str(entry["id"]), entry["state"], _asked(entry["request"]), entry["total"], str(entry["reserved_at"])[:19]
+        )
+    console.print(history)
+
+
+def balance_rows(data: dict[str, Any]) -> list[list[str]]:
+    """The rows of a balance: total, recipients, attributes, people."""
+    rows: list[list[str]] = []
+
+    def limit(name: str, part: dict[str, Any] | None) -> None:
+        if part and part.get("cap") is not None:
+            rows.append([name, "", part["cap"], part["spent"], part["left"]])
+
+    limit("all releases", data.get("total"))
+    limit("all recipients together", data.get("together"))
+    for kind in ("recipients", "attributes"):
+        for name, part in (data.get(kind) or {}).items():
+            limit(name, part)
+    for part in data.get("people") or []:
+        name = part["name"] or "people"
+        rows.append([name, f"{part['people']:,}", _span(part["budget"]), _span(part["spent"]), _span(part["left"])])
+    return rows
+
+
+def show_bench(console: Console, name: str, found: dict[str, Any]) -> None:
+    """Figures, then the claims."""
+    import json
+
+    console.print(json.dumps(found["figures"], indent=1, default=str, ensure_ascii=False), style="dim")
+    table = Table(title=f"claims of bench {name}", title_justify="left", show_edge=False, pad_edge=False)
+    for head, side in (("claim", "left"), ("measured", "right"), ("limit", "right"), ("holds", "left")):
+        table.add_column(head, justify=side)  # type: ignore[arg-type]
+    for claim in found["claims"]:
+        holds = "[green]yes[/green]" if claim["holds"] else "[red]NO[/red]"
+        table.add_row(claim["name"], _number(claim["figure"]), _number(claim["limit"]), holds)
+    console.print(table)
+
+
+def show_audit(console: Console, results: Any) -> None:
+    """Claimed ε and the lower bound found."""
+    table = Table(show_edge=False, pad_edge=False)
+    for head, side in (("mechanism", "left"), ("claimed ε", "right"), ("at least", "right"), ("verdict", "left")):
+        table.add_column(head, justify=side)  # type: ignore[arg-type]
+    for result in results:
+        verdict = "[red]caught[/red]" if result.caught else "[green]not refuted[/green]"
+        if result.control:
+            verdict += ", as a control must be" if result.caught else ": the audit is too weak, raise --trials"
+        table.add_row(result.name, str(result.claimed), f"{result.lower:.4g}", verdict)
+    console.print(table)
+
+
+def _asked(request: Any) -> str:
+    import json
+
+    try:
+        asked = json.loads(request) if isinstance(request, str) else request
+        text = f"{asked['kind']}, {asked['chosen']}"
+        return text + (f", where {asked['where']}" if asked.get("where") else "")
+    except (ValueError, KeyError, TypeError):
+        return str(request)[:80]
+
+
+def _span(ends: list[str]) -> str:
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return "not known beforehand"
+    return f"{value:,.4g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

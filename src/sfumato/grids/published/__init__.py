@@ -1,0 +1,1 @@
+"""What was published and what can be made of it: post-processing."""

@@ -1,0 +1,85 @@
+"""PPH, the private projected histogram: choose columns that tell the classes apart, then publish their noisy histogram.
+
+Vinterbo, *Differentially private projected histograms: construction and use for prediction*, ECML PKDD 2012. Columns
+are added one at a time for *discernibility*: how many pairs of records of different classes fall into different cells.
+Categories enter with all their values, numbers cut into as many pieces as Lei's rule says. How many columns are taken
+depends on N and public facts only.
+
+**Guarantee.** The number of pairs is as sensitive as N is large, so the sound score is ``-u / N``, u being the pairs of
+different classes in the *same* cell (which ranks columns alike). One more record raises u by δ <= N and N by one; since
+u <= N²/2 the score changes by ``(u - N δ)/(N (N + 1))``, in [-1, 1/2]: spread 3/2, plus two units for rounding to
+2**-16. The `columns` choices share half of the budget, the counts get the rest, and steps in sequence add up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from sfumato.grids.published.cuts import cuts_of
+from sfumato.grids.published.synopsis import Synopsis
+from sfumato.grids.publishers.base import MOST_CELLS, Publisher
+from sfumato.grids.publishers.task import Task
+from sfumato.grids.search.quality import SCALE
+from sfumato.privacy.losses import choice_rate
+from sfumato.privacy.meter import Meter
+from sfumato.records.records import Grid, Records
+
+SPREAD = 1.5 + 2.0 / SCALE
+
+
+def undiscerned(records: Records, grid: Grid) -> float:
+    """Minus the pairs of different classes in one cell, per record: an exact multiple of 2**-16, rounded down."""
+    table = records.table(grid).reshape(len(records.class_labels), -1)
+    cells = table.sum(axis=0).tolist()
+    # Python integers: squares of large counts must not overflow.
+    pairs = sum(n * n for n in cells) - sum(n * n for n in table.reshape(-1).tolist() if n)
+    total = max(sum(cells), 1)
+    return float(-pairs * SCALE // (2 * total)) / SCALE
+
+
+class PPH(Publisher):
+    """Publish a histogram over a few columns chosen for telling the classes apart."""
+
+    mechanism = "pph"
+
+    def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Synopsis:
+        size, budget = self._size(records, meter, self._budget(meter))
+        per_number = max(2.0, (size / math.sqrt(math.log(max(size, 3.0)))) ** (2.0 / (2 + 3)))
+        level = {}
+        for j, levels in enumerate(task.taxonomies):
+            if levels.edges is None:
+                level[j] = levels.height - 1
+            else:
+                level[j] = max(v for v in range(levels.height) if levels.sizes[v] <= max(per_number, levels.sizes[0]))
+        typical = float(np.median([task.taxonomies[j].sizes[v] for j, v in level.items()]))
+        columns = max(1, min(len(level), int(math.log(max(size, 3.0)) / math.log(max(typical, 2.0)))))
+        each = budget // 2 // columns
+        grid: Grid = ()
+        for step in range(columns):
+            cells = int(np.prod([task.taxonomies[j].sizes[v] for j, v in grid], dtype=np.int64)) * task.classes
+            options = [
+                (*grid, (j, v))
+                for j, v in level.items()
+                if all(j != used for used, _ in grid) and v > 0 and cells * task.taxonomies[j].sizes[v] <= MOST_CELLS
+            ]
+            if not options:
+                break
+            chosen = meter.choose(
+                partial(_scores, records, options),
+                rate=choice_rate(each, SPREAD),
+                spread=SPREAD,
+                label=f"{self.mechanism}: column {step + 1}",
+            )
+            grid = options[chosen]
+        parameters = {"columns": columns}
+        rate = budget - each * columns
+        cuts = cuts_of(grid, task.attributes)
+        return self._publish(records, task, meter, cuts=cuts, rate=rate, size=size, parameters=parameters)
+
+
+def _scores(records: Callable[[], Records], options: list[Grid]) -> list[float]:
+    return [undiscerned(records(), option) for option in options]

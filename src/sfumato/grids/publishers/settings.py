@@ -1,0 +1,78 @@
+"""How a release spends its budget: settings, and the automatic ones, which follow from public facts only."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from sfumato.errors import InputError
+from sfumato.grids.search.pool import Order
+
+Calibration = Literal["spread", "paper"]
+PAPER_SPLIT = (0.03, 0.37, 0.60)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides a release beside the data, ε and the schema.
+
+    Attributes
+    ----------
+    grids : 1, 2 or "auto"
+        One grid; a second one chosen for what the first misses; or a second one only if noisy class counts, for a fiftieth
+        of the budget, say that there is enough to find.
+    most : int
+        Θ, the largest number of candidate grids.
+    order : "balanced" or "paper"
+    widest : int or None
+        The largest number of attributes in a candidate grid.
+    split : (size, select, count)
+        Shares of ε for the number of records, the choice and the counts. With a public number of records the first share
+        goes to the counts.
+    calibration : "spread" or "paper"
+        How the choice is priced: by the spread of the changes, or as in the paper (2.2).
+    cells : float
+        A candidate has at most ``cells * N * ε`` cells, ε that of the counts.
+    """
+
+    grids: int | str = 1
+    most: int = 10_000
+    order: Order = "balanced"
+    widest: int | None = None
+    split: tuple[float, float, float] = PAPER_SPLIT
+    calibration: Calibration = "spread"
+    cells: float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.grids not in (1, 2, "auto"):
+            raise InputError(f"grids must be 1, 2 or 'auto', got {self.grids!r}")
+        if not 1 <= self.most <= 5_000_000:
+            raise InputError(f"the pool must have between 1 and 5,000,000 grids, got {self.most!r}")
+        if self.calibration not in ("spread", "paper"):
+            raise InputError(f"calibration must be 'spread' or 'paper', got {self.calibration!r}")
+        if len(self.split) != 3 or min(self.split[1:]) <= 0 or self.split[0] < 0 or abs(sum(self.split) - 1) > 1e-9:
+            raise InputError(f"the split needs three shares (size, select, count) that add up to 1, got {self.split!r}")
+        if self.cells <= 0:
+            raise InputError(f"cells must be positive, got {self.cells!r}")
+
+    def shares(self, nano: int, *, public_size: bool) -> tuple[int, int, int]:
+        """Nano-ε for the three steps; what rounding leaves goes to the counts.
+
+        >>> Settings().shares(10**9, public_size=False), Settings().shares(10**9, public_size=True)
+        ((30000000, 370000000, 600000000), (0, 370000000, 630000000))
+        """
+        size = 0 if public_size else int(nano * self.split[0])
+        select = int(nano * self.split[1])
+        if (not public_size and size < 1) or select < 1 or nano - size - select < 1:
+            raise InputError(f"a budget of {nano} nano-ε is too small to be split into {self.split}; raise epsilon")
+        return size, select, nano - size - select
+
+    def most_cells(self, records: float, rate: float) -> int:
+        """τ: the largest number of cells of a candidate grid (Equation 6)."""
+        return max(2, int(self.cells * records * rate))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "split": list(self.split)}
+
+
+PAPER = Settings(most=10_000, order="paper", split=PAPER_SPLIT, calibration="paper")

@@ -1,0 +1,138 @@
+"""One grid, or two: the second chosen for what the first misses.
+
+Two grids share the budget evenly. The first one's published counts score every row (the class share of its cell, in
+eleven buckets: a public function of the row), and the second grid is chosen among grids crossed with that score.
+
+Whether a second grid pays depends on how many records a first one can get wrong: those outside the most frequent class.
+With ``grids="auto"`` a fiftieth of the budget goes into noisy class counts, which decide (and tell the number of
+records, where that is not public).
+
+**Guarantee.** A record is in one class, so noise of rate r on the class counts loses r. Every other step is PrivPfC as
+in `privpfc`. What a step does depends on what the ones before published, so they are an adaptive sequence and their
+losses add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import InputError
+from sfumato.grids.published.cuts import Cut, ScoreCut, buckets, cell_codes, cuts_of, score_levels
+from sfumato.grids.publishers.automatic import SECOND
+from sfumato.grids.publishers.one_grid import Chosen, Weights, choose_and_count, factor_of
+from sfumato.grids.publishers.settings import Settings
+from sfumato.grids.publishers.task import Task
+from sfumato.grids.search.pool import Pool, crossed, enumerate_grids
+from sfumato.grids.search.scoring import Scorer, score_pool
+from sfumato.privacy.meter import Meter
+from sfumato.privacy.units import NANO
+from sfumato.records.records import Records
+
+Cuts = tuple[Cut | ScoreCut, ...]
+CLASS_PART = 50  # one part in this many goes into the class counts
+
+
+def release_grids(
+    records: Callable[[], Records],
+    task: Task,
+    meter: Meter,
+    *,
+    nano: int,
+    settings: Settings,
+    rows: int | None,
+    weights: Weights,
+    score: Scorer = score_pool,
+) -> tuple[Cuts, Chosen, dict[str, Any]]:
+    """Cuts, the chosen grid with its noisy counts, and public figures."""
+    figures: dict[str, Any] = {}
+    grids = settings.grids
+    if grids == "auto":
+        nano, rows, rarer = _class_counts(records, task, meter, nano, rows, weights)
+        grids = 2 if rarer >= SECOND else 1
+        figures["rarer_classes_times_epsilon"] = round(rarer)
+    first_nano = nano if grids == 1 else nano // 2
+    first = choose_and_count(
+        records,
+        meter,
+        nano=first_nano,
+        taxonomies=task.taxonomies,
+        classes=task.classes,
+        settings=settings,
+        rows=rows,
+        weights=weights,
+        score=score,
+        label="grid" if grids == 1 else "first grid",
+    )
+    cuts = cuts_of(first.grid, task.attributes)
+    figures |= {"grids_used": 1, "candidates": first.candidates, "most_cells": first.most_cells}
+    if grids == 1:
+        return cuts, first, figures
+    return _second(records, task, meter, first, nano - first_nano, settings, rows, weights, figures)
+
+
+def _class_counts(
+    records: Callable[[], Records], task: Task, meter: Meter, nano: int, rows: int | None, weights: Weights
+) -> tuple[int, int, float]:
+    """What is left of the budget, the number of records, and ε times those outside the most frequent class.
+
+    Records of less weight than the heaviest count for less, as their budgets do.
+    """
+    part = nano // CLASS_PART
+    rate = weights.usable(part // factor_of(meter))
+    if rate < 1:
+        raise InputError("the budget is too small for this release; raise epsilon")
+    noisy = meter.laplace(lambda: records().table(()), rate=rate, weights=weights.groups, label="class counts")
+    size = max(1, int(noisy.sum())) if rows is None else weights.total(rows)
+    rarer = max(0.0, float(size - noisy.max())) / weights.top * (nano - part) / factor_of(meter) / NANO
+    return nano - part, size if rows is None else rows, rarer
+
+
+def _second(
+    records: Callable[[], Records],
+    task: Task,
+    meter: Meter,
+    first: Chosen,
+    nano: int,
+    settings: Settings,
+    rows: int | None,
+    weights: Weights,
+    figures: dict[str, Any],
+) -> tuple[Cuts, Chosen, dict[str, Any]]:
+    inner = cuts_of(first.grid, task.attributes)
+    bucket = buckets(first.noisy, first.rate / NANO)
+    scored = (*task.taxonomies, score_levels())
+
+    @cache
+    def with_score() -> Records:
+        plain = records()
+        score = bucket[cell_codes(inner, plain.leaves)]
+        return replace(plain, taxonomies=scored, leaves=np.asfortranarray(np.column_stack([plain.leaves, score])))
+
+    def pool(limit: int) -> Pool:
+        most, widest = max(1, settings.most // 6), min(3, settings.widest or 3)
+        plain = enumerate_grids(task.taxonomies, most=most, cells=max(1, limit // 2), order=settings.order, widest=widest)
+        return crossed(plain, scored, len(task.taxonomies), cells=limit)
+
+    second = choose_and_count(
+        with_score,
+        meter,
+        nano=nano,
+        taxonomies=scored,
+        classes=task.classes,
+        settings=settings,
+        # The number of records was published in the first step: using it again is free.
+        rows=rows if rows is not None else max(1, int(first.size)),
+        weights=weights,
+        pool=pool,
+        label="second grid",
+    )
+    level = dict(second.grid)[len(task.taxonomies)]
+    score = ScoreCut(inner, bucket, first.noisy.reshape(task.classes, -1), level)
+    words = " x ".join(f"{c.name} ({c.size} groups)" for c in inner) or "one cell"
+    more = {"grids_used": 2, "second_candidates": second.candidates, "first_grid": words}
+    return (*cuts_of(second.grid[:-1], task.attributes), score), second, {**figures, **more}

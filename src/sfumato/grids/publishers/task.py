@@ -1,0 +1,35 @@
+"""What is to be published: the public part of a release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sfumato.errors import InputError
+from sfumato.records.attributes import Attribute, attributes_of
+from sfumato.records.levels import Levels
+from sfumato.tables.domains import Domain
+from sfumato.tables.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The predictors with their taxonomies, and the target."""
+
+    attributes: tuple[Attribute, ...]
+    target: str
+    target_domain: Domain
+
+    @classmethod
+    def of(cls, schema: Schema, target: str, attributes: tuple[str, ...] | None = None) -> Task:
+        domain = schema[target]
+        if domain.size < 2:
+            raise InputError(f"the target {target!r} needs at least two classes")
+        return cls(attributes_of(schema, target=target, attributes=attributes), target, domain)
+
+    @property
+    def classes(self) -> int:
+        return self.target_domain.size
+
+    @property
+    def taxonomies(self) -> tuple[Levels, ...]:
+        return tuple(a.levels for a in self.attributes)

@@ -1,0 +1,81 @@
+"""Uniform grids: every column is cut into equally many pieces, whatever the data; one noisy histogram over all of them.
+
+The number of cells follows from the number of records N (public, or noisy for 3% of ε), the number d of columns and ε:
+
+- ``rule="lei"``: (N / sqrt(log N))^{2d/(2+d)} (Lei, NIPS 2011; ε plays no part);
+- ``rule="ug"``: N ε / 10 (Qardaji, Yang & Li, ICDE 2013; meant for two columns);
+- ``rule="eug"``: (N ε / 10)^{2d/(2+d)} (Su et al., CODASPY 2016).
+
+Each column is cut at the finest level of its taxonomy that has at most the d-th root of that many nodes.
+
+**Guarantee.** The cut depends on the noisy N and public facts only; a record is in one cell with one class, so counts
+with noise of rate ε_count lose ε_count; with the number of records the losses add up to ε.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+from sfumato.errors import InputError
+from sfumato.grids.published.cuts import Cut
+from sfumato.grids.published.synopsis import Synopsis
+from sfumato.grids.publishers.base import MOST_CELLS, Publisher
+from sfumato.grids.publishers.task import Task
+from sfumato.privacy.meter import Meter
+from sfumato.privacy.units import NANO, Epsilon
+from sfumato.records.records import Records
+
+Rule = Literal["lei", "ug", "eug"]
+
+
+def uniform_cells(rule: Rule, *, records: float, epsilon: float, columns: int) -> float:
+    """How many cells a rule asks for.
+
+    >>> round(uniform_cells("ug", records=10_000, epsilon=0.5, columns=2))
+    500
+    """
+    power = 2 * columns / (2 + columns)
+    if rule == "lei":
+        return float((records / math.sqrt(math.log(max(records, 3.0)))) ** power)
+    if rule == "ug":
+        return max(1.0, records * epsilon / 10)
+    if rule == "eug":
+        return float(max(1.0, records * epsilon / 10) ** power)
+    raise InputError(f"rule must be 'lei', 'ug' or 'eug', got {rule!r}")
+
+
+class UniformGrid(Publisher):
+    """Publish counts over a grid that does not look at the data."""
+
+    mechanism = "uniform-grid"
+
+    def __init__(
+        self,
+        *,
+        epsilon: Epsilon,
+        target: str,
+        rule: Rule = "eug",
+        rows: int | None = None,
+        attributes: tuple[str, ...] | None = None,
+    ) -> None:
+        super().__init__(epsilon=epsilon, target=target, rows=rows, attributes=attributes)
+        uniform_cells(rule, records=10.0, epsilon=1.0, columns=1)
+        self.rule: Rule = rule
+
+    def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Synopsis:
+        size, rate = self._size(records, meter, self._budget(meter))
+        d = len(task.attributes)
+        wanted = min(
+            uniform_cells(self.rule, records=size, epsilon=rate / NANO, columns=d), float(MOST_CELLS) / task.classes
+        )
+        each = wanted ** (1.0 / d)
+        cuts, cells = [], 1
+        for j, levels in enumerate(task.taxonomies):
+            fitting = [v for v in range(1, levels.height) if levels.sizes[v] <= max(2.0, each)]
+            if fitting and cells * levels.sizes[fitting[-1]] <= wanted:
+                cells *= levels.sizes[fitting[-1]]
+                cuts.append(Cut.at(task.attributes, j, fitting[-1]))
+        parameters = {"rule": self.rule, "cells": cells}
+        return self._publish(records, task, meter, cuts=cuts, rate=rate, size=size, parameters=parameters)

@@ -1,0 +1,1 @@
+"""Which grid: the pool of candidates, their scores, and how to count them quickly."""

@@ -1,0 +1,1 @@
+"""What several histogram mechanisms share: clustering, priors, measurements and intervals."""

@@ -1,0 +1,37 @@
+"""What a mechanism hands back: plain arrays, before the domain and the guarantee are attached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sfumato.histograms.budgets import Floats, Ints
+from sfumato.histograms.estimation.measurements import Measurement
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """The outcome of one mechanism on one flat histogram.
+
+    Attributes
+    ----------
+    mechanism : str
+        The mechanism that made the numbers (for `auto`: the one it took).
+    counts, noise : float arrays
+        Estimated counts and, per bin, the standard deviation that the noise leaves in them.
+    losses : int64 array
+        Per bin, the loss of a record in it per unit of rate (nano-ε for one row against absence).
+    measurements : tuple of Measurement
+        The noisy sums behind the intervals; for a `tree`, its levels from the root down.
+    """
+
+    mechanism: str
+    counts: Floats
+    noise: Floats
+    losses: Ints
+    measurements: tuple[Measurement, ...]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    expected_rmse: float | None = None
+    tree: bool = False
+    warnings: tuple[str, ...] = ()

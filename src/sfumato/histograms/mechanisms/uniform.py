@@ -1,0 +1,36 @@
+"""`uniform`: measure the total, spread it evenly. The best there is when the noise drowns every bin.
+
+**Guarantee.** A record loses the smallest of the bins' rates, whatever its bin.
+
+*Proof.* A record moves the total by one unit; the noise on it has rate ``min(rates)``. Spreading is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sfumato.histograms.budgets import Ints
+from sfumato.histograms.estimation.estimate import Estimate
+from sfumato.histograms.estimation.measurements import Measurement
+from sfumato.privacy import Meter
+from sfumato.privacy.noise import laplace_variance
+
+
+def uniform(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Estimate:
+    """The same estimate in every bin.
+
+    >>> uniform(lambda: np.array([500, 700]), rates=np.full(2, 10**9), meter=Meter()).counts.shape
+    (2,)
+    """
+    rate = np.array([rates.min()])
+    total = meter.laplace(lambda: counts().sum(keepdims=True), rate=rate, label="total")
+    n = rates.size
+    return Estimate(
+        mechanism="uniform",
+        counts=np.full(n, max(float(total[0]), 0.0) / n),
+        noise=np.full(n, np.sqrt(laplace_variance(rate)[0]) / n),
+        losses=np.full(n, rate[0]),
+        measurements=(Measurement(np.zeros(n, dtype=np.int64), total, rate),),
+    )

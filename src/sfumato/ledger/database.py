@@ -1,0 +1,228 @@
+"""Opening a ledger: SQLite file or PostgreSQL, created, checked, and with errors a person can act on.
+
+A connection is opened for each operation and closed after it. A release touches its ledger three or four times, so
+this costs a few milliseconds, and a Ledger object holds nothing that a fork, a thread or a restarted server could
+break.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, make_url, select, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
+from sqlalchemy.pool import NullPool
+
+import sfumato
+from sfumato.errors import LedgerError
+from sfumato.ledger import schema, triggers
+
+BUSY_SECONDS = 60  # how long a writer waits for another one
+_LOCK = 0x5FE3A70  # PostgreSQL advisory lock held while tables or datasets are created
+
+
+class Store:
+    """A checked ledger database, with ``read()`` and ``write()`` transactions."""
+
+    def __init__(self, where: str | Path, *, create: bool) -> None:
+        self.url = _url(where)
+        self.name = self.url.database if self.is_sqlite else self.url.render_as_string(hide_password=True)
+        if self.is_sqlite:
+            _check_file(Path(str(self.url.database)), create=create)
+        self.engine = _engine(self.url)
+        self.created = self._prepare(create=create)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """SQLite, or else PostgreSQL."""
+        return self.url.get_backend_name() == "sqlite"
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the ledger throughout."""
+        with self._errors("read"), self.engine.connect() as connection:
+            if not self.is_sqlite:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is on disk when the block ends without an error, and leaves no trace otherwise."""
+        with self._errors("write"), self.engine.connect() as connection:
+            connection = connection.execution_options(ledger_write=True)
+            if not self.is_sqlite:
+                # Balances are read after the lock is held and must be the newest, whatever the server's default.
+                connection = connection.execution_options(isolation_level="READ COMMITTED")
+            with connection.begin():
+                if not self.is_sqlite:
+                    # A server set up for speed may acknowledge commits that a power cut loses.
+                    connection.execute(
+                        text(
+                            "SELECT set_config('synchronous_commit', 'on', true)"
+                            " WHERE current_setting('synchronous_commit') = 'off'"
+                        )
+                    )
+                yield connection
+
+    def alone(self, connection: Connection) -> None:
+        """Wait until no other process creates tables or datasets (SQLite has one writer anyway)."""
+        if not self.is_sqlite:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+
+    def _prepare(self, *, create: bool) -> bool:
+        with self.read() as connection:
+            found = self._found(connection)
+        if not found:
+            if not create:
+                raise LedgerError(f"there is no ledger at {self.name}; check the name, or open it with create=True")
+            self._create()
+        with self.read() as connection:
+            rows = connection.execute(select(schema.meta.c.name, schema.meta.c.value))
+            self._check_version({str(name): str(value) for name, value in rows})
+        return not found
+
+    def _found(self, connection: Connection) -> bool:
+        tables = inspect(connection)
+        if tables.has_table(schema.meta.name):
+            return True
+        if self.is_sqlite and tables.get_table_names():
+            raise LedgerError(f"{self.name} is a database but not a Sfumato ledger; give the ledger another name")
+        return False
+
+    def _check_version(self, rows: dict[str, str]) -> None:
+        version = rows.get("version", "")
+        if rows.get("format") != schema.FORMAT or not version.isdigit():
+            raise LedgerError(f"{self.name} is not a Sfumato ledger; give the ledger another name")
+        if int(version) > schema.VERSION:
+            raise LedgerError(
+                f"the ledger {self.name} has format {version}, written by Sfumato {rows.get('software', '?')}; "
+                f"this is Sfumato {sfumato.__version__}, which knows formats up to {schema.VERSION}: upgrade Sfumato. "
+                "Nothing was changed"
+            )
+
+    def _create(self) -> None:
+        if self.is_sqlite:
+            self._use_wal()
+        with self.write() as connection:
+            self.alone(connection)
+            if self._found(connection):
+                return  # another process was faster
+            schema.metadata.create_all(connection, checkfirst=False)
+            triggers.install(connection)
+            about = {
+                "format": schema.FORMAT,
+                "version": str(schema.VERSION),
+                "software": sfumato.__version__,
+            }
+            connection.execute(insert(schema.meta), [{"name": n, "value": v} for n, v in about.items()])
+
+    def _use_wal(self) -> None:
+        # Kept in the file. Switching does not wait for another process that is switching too, hence the loop.
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            with self._errors("write"), self.engine.connect() as connection:
+                raw: Any = connection.connection.dbapi_connection
+                try:
+                    raw.execute("PRAGMA journal_mode = WAL")
+                    return
+                except sqlite3.OperationalError as error:
+                    if "locked" not in str(error) or time.monotonic() > deadline:
+                        raise LedgerError(_advice(str(self.name), "write", str(error))) from error
+            time.sleep(0.01)
+
+    @contextmanager
+    def _errors(self, verb: str) -> Iterator[None]:
+        try:
+            yield
+        except IntegrityError as error:
+            raise LedgerError(f"the ledger {self.name} refused a change: {error.orig}") from error
+        except DBAPIError as error:
+            raise LedgerError(_advice(str(self.name), verb, str(error.orig).strip())) from error
+
+
+def _advice(name: str, verb: str, reason: str) -> str:
+    if "sfumato ledger:" in reason:
+        return f"the ledger {name} refused a change: {reason}"
+    known = {
+        "not a database": "it is not a Sfumato ledger; give the ledger another name",
+        "malformed": "the file is damaged; restore it from a backup before releasing anything",
+        "full": "the disk is full; free some space and run the release again",
+        "disk I/O": "the disk is full or failing; free some space or move the ledger, then run the release again",
+        "readonly": "it is read-only; make the file and its folder writable",
+        "unable to open": "the file or its folder cannot be written; check the folder and its permissions",
+        "no such table": "its tables are gone: the file was moved or deleted since it was opened",
+        "locked": f"another process kept it busy for {BUSY_SECONDS} seconds; try again when that one has finished",
+        "No space": "the server's disk is full; free some space and run the release again",
+        "connect": "the server does not answer; check the address and that PostgreSQL is running, and look at the "
+        "balance before asking again: a charge that was under way may be recorded",
+    }
+    reason = " ".join(reason.split())  # one line, whatever the driver says
+    hint = next((text for part, text in known.items() if part in reason), "nothing was released")
+    return f"cannot {verb} the ledger {name}: {hint} ({reason})"
+
+
+def _url(where: str | Path) -> URL:
+    place = str(where)
+    if "://" not in place:
+        if not place or place == ":memory:":
+            raise LedgerError("a ledger must be durable: give a file name such as 'clinic.ledger' or a PostgreSQL URL")
+        return URL.create("sqlite", database=str(Path(place).expanduser().absolute()))
+    try:
+        url = make_url(place)
+    except (ArgumentError, ValueError):
+        raise LedgerError("the ledger's URL is not readable; it looks like postgresql://user@host/database") from None
+    if url.get_backend_name() == "sqlite":
+        return _url(url.database or "")
+    if url.drivername not in ("postgresql", "postgres", "postgresql+psycopg"):
+        raise LedgerError(
+            f"a ledger lives in a file or in PostgreSQL, not in {url.drivername}; use postgresql://user@host/database"
+        )
+    return url.set(drivername="postgresql+psycopg")
+
+
+def _check_file(path: Path, *, create: bool) -> None:
+    if not path.parent.is_dir():
+        raise LedgerError(f"the folder {path.parent} for the ledger does not exist; create it first")
+    if path.is_dir():
+        raise LedgerError(f"{path} is a folder; give the ledger a file name, such as {path / 'clinic.ledger'}")
+    try:
+        with path.open("rb") as file:
+            start = file.read(16)
+    except FileNotFoundError:
+        if not create:
+            raise LedgerError(f"there is no ledger at {path}; check the name, or open it with create=True") from None
+        return
+    except OSError as error:
+        raise LedgerError(f"cannot read the ledger {path}: {error.strerror}") from error
+    if start and start != b"SQLite format 3\0":
+        raise LedgerError(f"{path} is not a Sfumato ledger; give the ledger another name")
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        try:
+            return create_engine(url, poolclass=NullPool)
+        except ModuleNotFoundError:
+            raise LedgerError("a PostgreSQL ledger needs psycopg 3: pip install 'sfumato[postgres]'") from None
+    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS})
+
+    @event.listens_for(engine, "connect")
+    def _settings(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None  # we say BEGIN ourselves: the driver's own would not be IMMEDIATE
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")
+        connection.execute("PRAGMA foreign_keys = ON")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # A writer takes the lock first and looks at the balance afterwards, never the other way round.
+        writing = connection.get_execution_options().get("ledger_write")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    return engine

@@ -1,0 +1,183 @@
+"""The Ledger: a durable record of what has been spent on each dataset, by whom, for what.
+
+The databases behind it load when a ledger is opened, not when Sfumato is imported.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import InputError
+from sfumato.ledger.records import Balance, Release, Reservation
+from sfumato.privacy.units import Epsilon
+
+if TYPE_CHECKING:
+    from sfumato.ledger.database import Store
+    from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBudgets
+    from sfumato.privacy.charge import Charge
+
+
+class Ledger:
+    """What has been spent, in a SQLite file or a PostgreSQL database. Open one with `Ledger.open`.
+
+    A Ledger holds no connection between calls: it may be shared by threads and used after a fork.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sfumato.privacy.charge import Charge
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.open(Path(folder.name) / "clinic.ledger")
+    >>> ledger.register("clinic", epsilon=1)
+    >>> first = ledger.reserve("clinic", Charge.of("0.9"), request={"count": "age >= 65"})
+    >>> ledger.commit(first.id, {"folder": "over65"})
+    >>> ledger.reserve("clinic", Charge.of("0.9"), request={"count": "age >= 65"}).artefact
+    {'folder': 'over65'}
+    >>> ledger.reserve("clinic", Charge.of("0.4"), request={"count": "age >= 80"})
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.BudgetError: asked ε 0.4, 0.1 of 1 left for 'clinic'; lower the plan's epsilon or open a new
+    ledger period. Nothing was spent
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @classmethod
+    def open(cls, where: str | Path, *, create: bool = True) -> Ledger:
+        """Open a ledger, and make it first if there is none.
+
+        Parameters
+        ----------
+        where : str or Path
+            A file name, or ``postgresql://user@host/database``.
+        create : bool
+            Whether a missing ledger is made or is an error.
+        """
+        from sfumato.ledger.database import Store
+
+        return cls(Store(where, create=create))
+
+    @property
+    def where(self) -> str:
+        """The file or the address (without a password)."""
+        return str(self._store.name)
+
+    @property
+    def created(self) -> bool:
+        """Whether there was no ledger here before: a mistyped name would start with fresh budgets."""
+        return self._store.created
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.where!r})"
+
+    def register(
+        self,
+        dataset: str,
+        *,
+        epsilon: Epsilon | None = None,
+        people: PersonBudgets | None = None,
+        attributes: AttributeBudgets | None = None,
+        recipients: RecipientBudgets | None = None,
+    ) -> None:
+        """Write down a dataset's caps; the same numbers again change nothing, other numbers are refused.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name in this ledger.
+        epsilon : optional
+            Cap on the sum of all releases.
+        people : PersonBudgets, optional
+            The public roster: what each person may lose over all releases.
+        attributes : AttributeBudgets, optional
+            What each attribute may lose over all releases.
+        recipients : RecipientBudgets, optional
+            What each recipient may learn, and what all may learn together.
+        """
+        from sfumato.ledger import register
+
+        register.register(self._store, dataset, epsilon=epsilon, people=people, attributes=attributes, recipients=recipients)
+
+    def reserve(
+        self,
+        dataset: str,
+        charge: Charge,
+        *,
+        request: str | Mapping[str, Any],
+        recipient: str | None = None,
+        by: str | None = None,
+    ) -> Reservation:
+        """Charge a release before it reads anything; on disk when this returns.
+
+        An identical request that was *committed* earlier, for the same recipient or for everybody, is returned with
+        its artefact at no cost. One that is only reserved (it is running, or it crashed) does not count: the new
+        request is charged again, because nobody can tell whether the other one's noise was seen.
+
+        Parameters
+        ----------
+        dataset : str
+            A registered dataset.
+        charge : Charge
+            What the release will cost at most. Where it names no person groups or no attributes, each of them is
+            charged the total.
+        request : str or mapping
+            What is asked, as canonical JSON or as a mapping that is written as such.
+        recipient : str, optional
+            Who will see the result; ``None`` is everybody, and is charged to every recipient.
+        by : str, optional
+            Who asks; the name of the operating system's user if not given.
+
+        Raises
+        ------
+        BudgetError
+            A cap would be passed; the message names the tightest one and nothing was spent.
+        """
+        from sfumato.ledger import reserve
+
+        return reserve.reserve(self._store, dataset, charge, request=request, recipient=recipient, by=by)
+
+    def commit(self, reservation_id: int, artefact: Mapping[str, Any] | str | Path) -> None:
+        """Record that a reserved release is finished, with what it made (a mapping, or the path of its folder)."""
+        from sfumato.ledger import reserve
+
+        made = dict(artefact) if isinstance(artefact, Mapping) else {"path": str(artefact)}
+        try:
+            written = json.dumps(made, sort_keys=True, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"an artefact is recorded as JSON: {error}") from None
+        reserve.finish(self._store, reservation_id, state="committed", artefact=written, reason=None)
+
+    def fail(self, reservation_id: int, reason: str) -> None:
+        """Record that a reserved release failed; its budget stays spent."""
+        from sfumato.ledger import reserve
+
+        reserve.finish(self._store, reservation_id, state="failed", artefact=None, reason=str(reason))
+
+    def balance(self, dataset: str) -> Balance:
+        """Who has what left."""
+        from sfumato.ledger import queries
+
+        return queries.balance(self._store, dataset)
+
+    def history(self, dataset: str) -> tuple[Release, ...]:
+        """Every release of a dataset, oldest first."""
+        from sfumato.ledger import queries
+
+        return queries.history(self._store, dataset)
+
+    def datasets(self) -> list[str]:
+        """Names of the registered datasets."""
+        from sfumato.ledger import queries
+
+        return queries.datasets(self._store)
+
+    def verify(self, dataset: str) -> None:
+        """Add all totals up again from the single charges; raises LedgerError if they differ."""
+        from sfumato.ledger import queries
+
+        queries.verify(self._store, dataset)

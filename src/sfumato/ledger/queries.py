@@ -1,0 +1,133 @@
+"""Balances, history, and adding the totals up again from every single charge."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+
+import numpy as np
+from sqlalchemy import Connection, func, select
+
+from sfumato.errors import LedgerError
+from sfumato.ledger import cohorts, schema
+from sfumato.ledger.database import Store
+from sfumato.ledger.records import Balance, Limit, Release
+from sfumato.ledger.reserve import read_limits, unknown
+from sfumato.privacy.units import epsilon_text
+
+
+def datasets(store: Store) -> list[str]:
+    """Names of all registered datasets."""
+    with store.read() as connection:
+        query = select(schema.datasets.c.name).order_by(schema.datasets.c.name)
+        return [str(name) for name in connection.execute(query).scalars()]
+
+
+def balance(store: Store, dataset: str) -> Balance:
+    """See `sfumato.ledger.Ledger.balance`."""
+    with store.read() as connection:
+        dataset_id = _find(connection, dataset)
+        by_kind: defaultdict[str, list[Limit]] = defaultdict(list)
+        for limit in read_limits(connection, dataset_id):
+            by_kind[limit.kind].append(limit)
+        group = cohorts.load(connection, dataset_id)
+        return Balance(
+            dataset=dataset,
+            total=by_kind["total"][0],
+            together=by_kind["together"][0] if by_kind["together"] else None,
+            attributes=tuple(by_kind["attribute"]),
+            recipients=tuple(by_kind["recipient"]),
+            people=None if group is None else group.people,
+            releases=_releases(connection, dataset_id),
+        )
+
+
+def history(store: Store, dataset: str) -> tuple[Release, ...]:
+    """See `sfumato.ledger.Ledger.history`."""
+    with store.read() as connection:
+        return _releases(connection, _find(connection, dataset))
+
+
+def verify(store: Store, dataset: str) -> None:
+    """See `sfumato.ledger.Ledger.verify`."""
+    with store.read() as connection:
+        dataset_id = _find(connection, dataset)
+        table = schema.charges
+        sums = (
+            select(table.c.kind, table.c.name, func.sum(table.c.nano))
+            .join(schema.releases, schema.releases.c.id == table.c.release_id)
+            .where(schema.releases.c.dataset_id == dataset_id)
+            .group_by(table.c.kind, table.c.name)
+        )
+        added = {(kind, name): int(nano) for kind, name, nano in connection.execute(sums)}
+        wrong = [
+            f"{limit.kind} {limit.name}".strip()
+            for limit in read_limits(connection, dataset_id)
+            if limit.spent != added.get((limit.kind, limit.name), 0)
+        ]
+        group = cohorts.load(connection, dataset_id)
+        if group is not None:
+            total = np.zeros_like(group.people.levels)
+            for row in connection.execute(_people_charges(dataset_id)):
+                total = total + cohorts.charge_of(group.people.levels, row)
+            if not np.array_equal(total, group.people.spent):
+                wrong.append("people")
+    if wrong:
+        raise LedgerError(
+            f"the totals of {dataset!r} are not the sum of its charges ({', '.join(wrong)}): the ledger was changed "
+            "from outside; restore it from a backup before releasing anything"
+        )
+
+
+def _find(connection: Connection, dataset: str) -> int:
+    found = connection.execute(select(schema.datasets.c.id).where(schema.datasets.c.name == dataset)).scalar()
+    if found is None:
+        raise unknown(connection, dataset)
+    return int(found)
+
+
+def _people_charges(dataset_id: int):  # type: ignore[no-untyped-def]  # SQLAlchemy's Select has one type per column
+    table = schema.people_charges
+    return (
+        select(table)
+        .join(schema.releases, schema.releases.c.id == table.c.release_id)
+        .where(schema.releases.c.dataset_id == dataset_id)
+        .order_by(table.c.release_id)
+    )
+
+
+def _releases(connection: Connection, dataset_id: int) -> tuple[Release, ...]:
+    table, lines = schema.releases, schema.charges
+    paid: defaultdict[int, list[tuple[str, str, int]]] = defaultdict(list)
+    joined = select(lines).join(table, table.c.id == lines.c.release_id).where(table.c.dataset_id == dataset_id)
+    for row in connection.execute(joined.order_by(lines.c.release_id, lines.c.kind, lines.c.name)):
+        paid[row.release_id].append((row.kind, row.name, int(row.nano)))
+    shape = schema.people_charges
+    steps = (
+        select(shape.c.release_id, shape.c.step, shape.c.vector.is_(None))
+        .join(table, table.c.id == shape.c.release_id)
+        .where(table.c.dataset_id == dataset_id)
+    )
+    people = {
+        release: f"the budget, at most {epsilon_text(step)}" if plain else f"by group, at most {epsilon_text(step)}"
+        for release, step, plain in connection.execute(steps)
+    }
+    rows = connection.execute(select(table).where(table.c.dataset_id == dataset_id).order_by(table.c.id))
+    return tuple(
+        Release(
+            id=int(row.id),
+            state=row.state,
+            request=row.request,
+            fingerprint=row.fingerprint,
+            recipient=row.recipient,
+            by=row.asked_by,
+            total=int(row.total),
+            charges=tuple(paid[row.id]),
+            people=people.get(row.id),
+            artefact=None if row.artefact is None else json.loads(row.artefact),
+            reason=row.reason,
+            reserved_at=row.reserved_at,
+            finished_at=row.finished_at,
+        )
+        for row in rows
+    )

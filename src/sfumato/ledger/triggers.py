@@ -1,0 +1,98 @@
+"""Triggers: the database itself refuses to forget, whichever program writes to it.
+
+Nothing is deleted, no running total goes down, a finished release and a recorded charge never change. The same
+conditions are written for SQLite and PostgreSQL; only the way a trigger refuses differs. (The owner of a database
+can always drop a trigger: this stops accidents and stray scripts, not its administrator.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, Table, text
+
+from sfumato.ledger import schema
+
+_APPEND_ONLY = (
+    schema.meta,
+    schema.datasets,
+    schema.rosters,
+    schema.charges,
+    schema.people_charges,
+)
+
+
+def _changed(table: Table, *free: str) -> str:
+    """True when any column but the ``free`` ones changes."""
+    return " OR ".join(f"NEW.{c.name} {{differs}} OLD.{c.name}" for c in table.columns if c.name not in free)
+
+
+# table -> the updates that are refused, and why
+_UPDATES: tuple[tuple[Table, str, str], ...] = (
+    (
+        schema.limits,
+        f"NEW.spent < OLD.spent OR {_changed(schema.limits, 'spent')}",
+        "what was spent stays spent and caps do not change",
+    ),
+    (
+        schema.people,
+        "NEW.last_release <= OLD.last_release OR NEW.dataset_id {differs} OLD.dataset_id"
+        " OR length(NEW.spent) <> length(OLD.spent)",
+        "what people have spent changes only by the charge of a newer release",
+    ),
+    (
+        schema.releases,
+        "OLD.state <> 'reserved' OR NEW.state = 'reserved' OR "
+        + _changed(schema.releases, "state", "artefact", "reason", "finished_at"),
+        "a release is finished once and never changed",
+    ),
+    *((table, "", "recorded lines never change") for table in _APPEND_ONLY),
+)
+
+
+def install(connection: Connection) -> None:
+    """Create every trigger, in the transaction that creates the tables."""
+    statements = _sqlite() if connection.dialect.name == "sqlite" else _postgres()
+    for statement in statements:
+        connection.execute(text(statement))
+
+
+def _sqlite() -> Iterator[str]:
+    def trigger(name: str, event: str, table: str, when: str, why: str) -> str:
+        condition = f" WHEN {when}" if when else ""
+        refuse = f"SELECT RAISE(ABORT, 'sfumato ledger: {why}')"
+        return f"CREATE TRIGGER {table}_{name} BEFORE {event} ON {table}{condition} BEGIN {refuse}; END"
+
+    for table in schema.metadata.sorted_tables:
+        yield trigger("keep", "DELETE", table.name, "", "nothing is deleted")
+        # INSERT OR REPLACE deletes the old row without firing the trigger above.
+        same = " AND ".join(f"{c.name} = NEW.{c.name}" for c in table.primary_key)
+        if table is schema.datasets:
+            same += " OR name = NEW.name"
+        exists = f"EXISTS (SELECT 1 FROM {table.name} WHERE {same})"
+        yield trigger("replace", "INSERT", table.name, exists, "a recorded line is not replaced")
+    for table, when, why in _UPDATES:
+        yield trigger("change", "UPDATE", table.name, when.format(differs="IS NOT"), why)
+
+
+def _postgres() -> Iterator[str]:
+    yield (
+        "CREATE OR REPLACE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'sfumato ledger: %', TG_ARGV[0]; END $$"
+    )
+
+    def trigger(name: str, event: str, table: str, when: str, why: str, each: str = "ROW") -> str:
+        condition = f" WHEN ({when})" if when else ""
+        return (
+            f"CREATE TRIGGER {table}_{name} BEFORE {event} ON {table} FOR EACH {each}{condition} "
+            f"EXECUTE FUNCTION ledger_refuse('{why}')"
+        )
+
+    for table in schema.metadata.sorted_tables:
+        yield trigger("keep", "DELETE", table.name, "", "nothing is deleted")
+        yield trigger("keep_all", "TRUNCATE", table.name, "", "nothing is deleted", each="STATEMENT")
+    for table, when, why in _UPDATES:
+        yield trigger("change", "UPDATE", table.name, when.format(differs="IS DISTINCT FROM"), why)
+    for table, column in schema.VECTORS:
+        # Vectors of distinct budgets hardly compress; trying costs more than writing them.
+        yield f"ALTER TABLE {table.name} ALTER COLUMN {column} SET STORAGE EXTERNAL"

@@ -1,0 +1,1 @@
+"""One file per mechanism for people with different budgets."""

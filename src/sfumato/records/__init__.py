@@ -1,0 +1,1 @@
+"""Values coded to cells, taxonomies and weighted records: what several families share."""

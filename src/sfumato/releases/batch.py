@@ -1,0 +1,165 @@
+"""Carry out a plan: preview it, or release it into artefact folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import InputError
+from sfumato.ledger import Ledger, Reservation
+from sfumato.privacy.source import SECURE, Source
+from sfumato.releases import folder as artefact
+from sfumato.releases.kinds import Facts, option_keys
+from sfumato.releases.kinds.base import Result
+from sfumato.releases.pipeline import Priced, charge_and_run, default_shares, fingerprint_of, price, request_text
+from sfumato.releases.plan import Plan, read_plan
+
+if TYPE_CHECKING:
+    from sfumato.privacy.budgets import PersonBudgets
+
+Progress = Callable[[str, str], None]
+
+
+def _quiet(_name: str, _step: str) -> None:
+    """No progress shown."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one release of a plan: where it is, its certificate, and whether it was already paid for."""
+
+    name: str
+    folder: Path
+    certificate: dict[str, Any]
+    repeated: bool
+
+
+def load(path: str | Path) -> Plan:
+    """Read a plan file."""
+    return read_plan(path, option_keys())
+
+
+def preview(plan: Plan) -> list[Priced]:
+    """Price and expected error of every applicable mechanism. Opens the schema and the roster, never the table."""
+    budgets, facts = _facts(plan)
+    return [price(request, facts) for request in default_shares(plan.releases, budgets is not None)]
+
+
+def release(
+    plan: Plan,
+    *,
+    only: str | None = None,
+    source: Source = SECURE,
+    progress: Progress = _quiet,
+    notice: Callable[[str], None] = lambda _: None,
+) -> list[Outcome]:
+    """Run the releases of a plan, each charged before it reads anything. `only` names one of them.
+
+    `notice` hears what a person should know, such as that the charges went to a new ledger.
+    """
+    from sfumato.tables import open as open_table
+
+    budgets, _ = _facts(plan)
+    priced = preview(plan)
+    if only is not None:
+        priced = [p for p in priced if p.request.name == only]
+        if not priced:
+            names = ", ".join(r.name for r in plan.releases)
+            raise InputError(f"the plan has no release {only!r}; it has {names}")
+    tables = [
+        replace(
+            open_table(plan.source, schema=item.facts.schema, table=plan.table, budgets=item.facts.roster), roster_only=True
+        )
+        for item in priced
+    ]
+    ledger = Ledger.open(plan.ledger)
+    try:
+        ledger.register(
+            plan.dataset, epsilon=plan.epsilon, people=budgets, attributes=plan.attributes, recipients=plan.recipients
+        )
+        return [_one(plan, item, table, ledger, source, progress) for item, table in zip(priced, tables, strict=True)]
+    finally:
+        if ledger.created and ledger.history(plan.dataset):
+            notice(f"a new ledger was started at {ledger.where}; nothing counted as spent before. Is it where it should be?")
+
+
+def _one(plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Source, progress: Progress) -> Outcome:
+    name = priced.request.name
+    folder = plan.folder / name
+    asked = request_text(priced, dataset_name=plan.dataset, dataset=dataset, source=source)
+    earlier = artefact.prepare(folder, fingerprint_of(asked))
+    if earlier is not None:
+        _settle(ledger, plan.dataset, priced.request.recipient, asked, earlier, folder)
+        return Outcome(name, folder, earlier, repeated=True)
+
+    def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
+        made = artefact.write(
+            folder, priced, result, dataset=plan.dataset, reservation=reservation.id, fingerprint=fingerprint
+        )
+        return {"folder": str(folder), "certificate": made}
+
+    done, reservation = charge_and_run(
+        priced,
+        dataset_name=plan.dataset,
+        ledger=ledger,
+        dataset=dataset,
+        source=source,
+        finish=finish,
+        progress=lambda step: progress(name, step),
+    )
+    stored = reservation.artefact or {}
+    if done is None:
+        return _stored(name, stored)
+    made = artefact.read_certificate(folder)
+    return Outcome(name, folder, made or {}, repeated=False)
+
+
+def _settle(ledger: Ledger, dataset: str, recipient: str | None, asked: str, earlier: dict[str, Any], folder: Path) -> None:
+    """Commit a release whose folder was finished by a run that died before it could tell the ledger.
+
+    A certificate is a file that anybody can write: only the ledger knows what was charged. Its entry must be the same
+    request, for this recipient or for everybody, and, once committed, the very same release.
+    """
+    entry = next((e for e in ledger.history(dataset) if e.id == earlier.get("reservation")), None)
+    if entry is None or entry.request != asked:
+        raise InputError(
+            f"{folder} holds a certificate that this ledger has never charged; it belongs to another ledger: "
+            "choose another output folder"
+        )
+    if entry.recipient not in (None, recipient):
+        raise InputError(
+            f"{folder} holds this release for recipient {entry.recipient!r}; what {recipient or 'everybody'} may see is "
+            "charged apart: rename the release or choose another output folder"
+        )
+    if not artefact.intact(folder, earlier):
+        raise InputError(f"the files in {folder} are not those of its certificate; restore them or choose another folder")
+    if entry.state == "reserved":
+        ledger.commit(entry.id, {"folder": str(folder), "certificate": earlier})
+    elif entry.state == "committed" and (entry.artefact or {}).get("certificate") != earlier:
+        raise InputError(f"{folder} is not what the ledger recorded as entry {entry.id}; restore it")
+
+
+def _stored(name: str, stored: dict[str, Any]) -> Outcome:
+    folder = Path(str(stored.get("folder", "")))
+    if artefact.read_certificate(folder) != stored.get("certificate", {}):
+        raise InputError(
+            f"release {name!r} was paid for before and written to {folder}, which is gone; restore that folder, or change "
+            "the request (a new release is charged anew)"
+        )
+    return Outcome(name, folder, dict(stored.get("certificate", {})), repeated=True)
+
+
+def _facts(plan: Plan) -> tuple[PersonBudgets | None, Facts]:
+    schema = plan.schema()
+    roster = plan.roster()
+    if roster is None:
+        return None, Facts(schema, rows=plan.rows)
+    if roster.reads_table:
+        raise InputError(
+            "[people] takes budgets from the private table itself; give their head counts under [people.counts], or name a "
+            "public roster file as `source`, so that a preview reads nothing private"
+        )
+    budgets = roster.levels()
+    return budgets, Facts(schema, budgets=budgets, roster=roster, rows=plan.rows or budgets.people)
