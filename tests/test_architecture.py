@@ -7,7 +7,19 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "sfumato"
-LAYER = {"errors": 0, "privacy": 0, "ledger": 1, "tables": 1, "records": 2, "people": 3, "histograms": 3}
+LAYER = {
+    "errors": 0,
+    "palette": 0,
+    "privacy": 0,
+    "ledger": 1,
+    "tables": 1,
+    "records": 2,
+    "offers": 2,
+    "registry": 2,
+    "results": 2,
+    "people": 3,
+    "histograms": 3,
+}
 LAYER |= {"attributes": 3, "grids": 3, "classifiers": 3, "releases": 4, "demo": 4, "bench": 5, "audit": 5, "cli": 6}
 FILES = sorted(SOURCE.rglob("*.py"))
 

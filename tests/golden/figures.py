@@ -193,7 +193,9 @@ def opened() -> dict[str, Any]:
     }.items():
         preview = everyone.preview(kind, epsilon=0.5, **asked)
         found[f"uniform preview {kind}"] = sorted(
-            [o.mechanism, o.charge.total, o.expected_rmse] for o in preview if not o.mechanism.startswith("auto")
+            [o.mechanism, o.charge.total, o.expected_rmse]
+            for o in preview
+            if o.mechanism not in ("auto", "auto_shape", "auto_ranges", "dpa", "sdpa", "uniform")
         )
         found[f"uniform {kind}"] = everyone.release(kind, epsilon=0.5, **asked).value
     return found

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from sfumato.errors import BudgetError, InputError, PrivacyError, SchemaError
-from sfumato.histograms import MECHANISMS, Axis, Bins, preview_histogram, release_histogram, release_histograms
+from sfumato.histograms import Axis, Bins, preview_histogram, release_histogram, release_histograms
 from sfumato.privacy import NANO, Charge, Meter, Seeded
+from sfumato.registry import mechanisms
+
+NAMES = [m.name for m in mechanisms("histogram") if "personal budgets" not in m.needs]
 
 GRID = Bins((Axis.categories("sex", ["f", "m"]), Axis.numbers("age", [0, 18, 65, 120])))
 COUNTS = np.array([[10, 200, 30], [20, 100, 40]])
@@ -81,7 +84,7 @@ def test_domains_are_public_and_checked():
         Bins((Axis.categories("a", ["x"]), Axis.categories("a", ["y"])))
     with pytest.raises(InputError, match="meaningful order"):
         release_histogram([1, 2], epsilon=1, bins=Bins.numbered(2, ordered=False), meter=Meter(), mechanism="dawa")
-    with pytest.raises(InputError, match="no histogram mechanism 'magic'"):
+    with pytest.raises(InputError, match="no mechanism 'magic' for histogram"):
         release_histogram([1, 2], epsilon=1, bins=2, meter=Meter(), mechanism="magic")
     with pytest.raises(InputError, match="3 bin budgets for 2 bins"):
         release_histogram([1, 2], epsilon=1, bins=2, meter=Meter(), bin_budgets=[1, 1, 1])
@@ -92,7 +95,7 @@ def test_nothing_is_read_before_the_price_is_accepted():
         raise AssertionError("read")
 
     meter = Meter(limit=Charge.of(0.001))
-    for name in MECHANISMS:
+    for name in NAMES:
         with pytest.raises(BudgetError):
             release_histogram(private, epsilon=1, bins=600, meter=meter, mechanism=name)
 
@@ -106,14 +109,15 @@ def test_every_option_of_the_preview_runs_within_its_charge(purpose, neighbours)
     for option in options:
         meter = Meter(limit=option.charge, rows_per_person=3, neighbours=neighbours, source=Seeded(2))
         made = option.run(lambda: counts, meter)
-        assert 0.9 * option.charge.total <= made.guarantee.nano <= option.charge.total <= 0.7 * NANO
+        least = 0.8 if option.mechanism in ("dpa", "sdpa") else 0.9  # clusters over bins of unequal budgets
+        assert least * option.charge.total <= made.guarantee.nano <= option.charge.total <= 0.7 * NANO
         assert made.bin_losses.max() <= option.charge.total
         assert made.counts.shape == (520,)
 
 
 def test_preview_of_unordered_bins_and_bad_requests():
     names = [o.mechanism for o in preview_histogram(epsilon=1, bins=9, ordered=False)]
-    assert names[0] == "auto"
+    assert names[0] == "geb"
     assert not set(names) & {"dawa", "hierarchical", "covariate", "noisefirst"}
     with pytest.raises(InputError, match="ranges need bins"):
         preview_histogram(epsilon=1, bins=9, ordered=False, purpose="ranges")

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sfumato.people import ArrayReader, PairReader, Question, plan_option, preview_mean
+from sfumato.people import ArrayReader, PairReader, Question, plan_offer, preview_mean
 from sfumato.people.mechanisms.sampling import keep_thresholds
 from sfumato.privacy import NANO, Meter, PersonBudgets, Seeded
 from sfumato.privacy.noise import laplace
@@ -53,7 +53,7 @@ def _loss(first, second):
 @pytest.mark.parametrize("mechanism", LINEAR)
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 3), (-2, 1)])
 def test_linear_mechanisms(mechanism, low, high):
-    option = plan_option(Question(ROSTER, low=low, high=high), mechanism, **LINEAR[mechanism])
+    option = plan_offer(Question(ROSTER, low=low, high=high), mechanism, **LINEAR[mechanism])
 
     def calls(x):
         meter = Recorder(limit=option.charge, budgets=ROSTER)
@@ -76,7 +76,7 @@ def test_linear_mechanisms(mechanism, low, high):
 
 def test_several_rows_per_person():
     question = Question(ROSTER, rows_per_person=3)
-    option = plan_option(question, "affine")
+    option = plan_offer(question, "affine")
     meter = Recorder(limit=option.charge, budgets=ROSTER, rows_per_person=3)
     rows = np.repeat(GROUPS, 3)
     option.run(ArrayReader.of(rows, np.ones(15, dtype=int), group_count=4), meter)
@@ -117,7 +117,7 @@ def _sampled_pmf(x, p, rate, outputs):
 
 @pytest.mark.parametrize("threshold", [0.05, 0.2, 0.4, 0.9])
 def test_sampling(threshold):
-    option = plan_option(Question(ROSTER), "sampling", threshold=int(threshold * NANO))
+    option = plan_offer(Question(ROSTER), "sampling", threshold=int(threshold * NANO))
     p = (option.plan.thresholds / 2.0**63)[GROUPS]
     outputs = np.arange(-40, 46)
     worst = np.zeros(5)
@@ -157,7 +157,7 @@ def _noisy_max_pmf(scores):
 def test_exponential_mechanism(high):
     roster = PersonBudgets.of([0.2, 0.7, 1.5])
     groups = np.array([0, 1, 2])
-    option = plan_option(Question(roster, high=high), "exponential")
+    option = plan_offer(Question(roster, high=high), "exponential")
 
     def pmf(x):
         sums = np.bincount(groups, weights=x, minlength=3).astype(np.int64)
@@ -177,7 +177,7 @@ def test_a_plan_cannot_run_on_a_smaller_limit():
     from sfumato.errors import BudgetError
     from sfumato.privacy import Charge
 
-    option = plan_option(Question(ROSTER), "affine")
+    option = plan_offer(Question(ROSTER), "affine")
     meter = Meter(limit=Charge(10**7, np.full(4, 10**7)), budgets=ROSTER)
 
     class Untouchable:
@@ -190,7 +190,7 @@ def test_a_plan_cannot_run_on_a_smaller_limit():
 
 def test_the_brute_force_rejects_weights_that_are_too_large():
     """The check above must be able to fail: 30% more weight is noticed."""
-    option = plan_option(Question(ROSTER), "affine")
+    option = plan_offer(Question(ROSTER), "affine")
     weights = (option.plan.rounds[0].weights * 13) // 10
     sums = ArrayReader.of(GROUPS, np.ones(5, dtype=int), group_count=4)
     less = ArrayReader.of(GROUPS, np.array([0, 1, 1, 1, 1]), group_count=4)

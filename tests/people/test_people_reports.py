@@ -14,7 +14,7 @@ from sfumato.people import (
     bias_of_correlation,
     count,
     overprotection,
-    plan_option,
+    plan_offer,
     preview_count,
     preview_mean,
 )
@@ -51,7 +51,7 @@ def test_plots_have_labels():
     many = PersonBudgets.of(np.linspace(0.01, 1, 300))
     for budgets in (TIERS, many):
         for mechanism in ("affine", "partition"):
-            ax = plot_budgets(budgets, plan=plan_option(Question(budgets), mechanism).plan)
+            ax = plot_budgets(budgets, plan=plan_offer(Question(budgets), mechanism).plan)
             assert ax.get_xlabel() == "granted ε"
     ax = plot_threshold_sweep([0.01, 0.1], [2.0, 1.0], {"affine": 0.5})
     assert {t.get_text() for t in ax.get_legend().get_texts()} == {"sampling", "affine"}
@@ -82,7 +82,7 @@ def test_bias_rule_matches_what_happens():
     z = (e - e.mean()) / e.std()
     p = 0.3 + 0.1 * np.sqrt(0.21) * z
     budgets = PersonBudgets.of(e, decimals=4)
-    plan = plan_option(Question(budgets), "stretching").plan
+    plan = plan_offer(Question(budgets), "stretching").plan
     place = np.searchsorted(budgets.levels, np.floor(e * 1e9).astype(np.int64), side="right") - 1
     actual = float(np.dot(plan.influence[place], p)) - p.mean()
     rule = bias_of_correlation(0.1, sd=float(np.sqrt(0.21)), influence=plan.influence, counts=budgets.counts)

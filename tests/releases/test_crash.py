@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from sfumato.ledger import Ledger
-from sfumato.releases import artefact
 from sfumato.releases.batch import load, release
 
 KILLS = 200
@@ -41,7 +40,7 @@ def test_two_hundred_kills_leave_no_uncharged_artefact(tmp_path, monkeypatch):
     # Children are forked from this process: load here what each of them would load, and leave out the picture.
     for module in ("ibis", "ibis.backends.duckdb", "pandas", "pyarrow.parquet", "sqlalchemy.dialects.sqlite"):
         importlib.import_module(module)
-    monkeypatch.setattr(artefact, "report", lambda *_: "<p>no picture</p>")
+    monkeypatch.setattr("sfumato.releases.folder.report", lambda *_: "<p>no picture</p>")
     clinic.make(tmp_path)
     number = 0
 

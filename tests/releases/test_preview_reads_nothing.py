@@ -15,7 +15,7 @@ def test_preview_works_without_the_table(tmp_path):
     (tmp_path / "clinic.parquet").unlink()
     priced = preview(load(path))
     assert priced[0].chosen.expected_rmse > 0
-    assert {o.mechanism for o in priced[0].options} >= {"affine", "minimum", "threshold", "sampling"}
+    assert {o.mechanism for o in priced[0].offers} >= {"affine", "minimum", "threshold", "sampling"}
     assert not (tmp_path / "clinic.ledger").exists()
 
 

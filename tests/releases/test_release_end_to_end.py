@@ -10,7 +10,7 @@ import pytest
 from sfumato.errors import BudgetError, InputError
 from sfumato.ledger import Ledger
 from sfumato.privacy import Seeded
-from sfumato.releases.batch import load, preview, release
+from sfumato.releases.batch import StoppedError, load, preview, release
 
 
 @pytest.fixture
@@ -70,8 +70,9 @@ def test_one_epsilon_for_all_is_refused_beyond_the_cap_and_names_what_is_left(tm
         tmp_path, clinic.UNIFORM + '\n[[release]]\nname = "men"\nkind = "count"\nwhere = "sex = \'m\'"\nepsilon = 0.4\n'
     )
     plan = load(path)
-    with pytest.raises(BudgetError, match=r"asked ε 0.4, 0.2 of 1 left for 'clinic'"):
+    with pytest.raises(StoppedError, match=r"asked ε 0.4, 0.2 of 1 left for 'clinic'") as stopped:
         release(plan)
+    assert [o.name for o in stopped.value.outcomes] == ["over65", "wards"]
     history = Ledger.open(plan.ledger).history("clinic")
     assert [h.state for h in history] == ["committed", "committed"]
     assert not (tmp_path / "releases" / "men").exists()
@@ -113,7 +114,7 @@ def test_a_release_that_died_before_its_commit_is_settled_without_a_new_charge(p
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Ledger, "commit", die)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(StoppedError, match="stopped during release 'over65'"):
         release(plan, only="over65")
     monkeypatch.undo()
     ledger = Ledger.open(plan.ledger)
@@ -142,12 +143,11 @@ def test_an_engine_error_after_the_charge_keeps_it_and_quotes_nothing(plan, monk
 
 def test_a_full_disk_while_writing_keeps_the_charge_and_leaves_no_folder(plan, monkeypatch):
     from sfumato.errors import SfumatoError
-    from sfumato.releases import artefact
 
     def full(_path, _data):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(artefact, "_write_json", full)
+    monkeypatch.setattr("sfumato.releases.folder._write_json", full)
     with pytest.raises(SfumatoError, match="No space left on device"):
         release(plan, only="over65")
     assert [h.state for h in Ledger.open(plan.ledger).history("clinic")] == ["failed"]

@@ -59,7 +59,7 @@ def test_the_intervals_cover_as_often_as_they_say():
     truth = (frame["age"] >= 50).sum()
     inside = 0
     for seed in range(120):
-        answer = opened(frame, noise=sf.Seeded(seed)).count(where="age >= 50")
+        answer = opened(frame, noise=sf.Seeded(seed)).count(where="age >= 50", share=1)
         low, high = answer.interval(0.9)
         inside += low <= truth <= high
     # 0.9 of 120 is 108; a binomial below 94 happens once in 100,000 runs. The interval may be wider, never narrower.
@@ -75,15 +75,38 @@ def test_the_same_request_is_answered_from_the_ledger_for_free():
     assert again.value == first.value
     assert again.interval() == pytest.approx(first.interval())
     assert (table.balance().people.left == left).all()
-    with pytest.raises(InputError):
-        again.interval(0.5)
+    assert again.interval(0.5) == pytest.approx(first.interval(0.5))
+    assert type(again) is type(first)
+
+
+def test_a_paid_histogram_comes_back_after_a_restart_as_the_same_histogram(tmp_path):
+    def session():
+        return opened(people(), ledger=tmp_path / "people.ledger", name="people")
+
+    first = session().histogram("age", share=0.3)
+    again = session().histogram("age", share=0.3)
+    assert (first.repeated, again.repeated) == (False, True)
+    assert type(again) is type(first)
+    pd.testing.assert_frame_equal(again.to_frame(), first.to_frame())
+    assert again.range(21, 61).value == first.range(21, 61).value
+    assert again.range(21, 61).interval() == pytest.approx(first.range(21, 61).interval())
+    assert again.guarantee.to_dict() == first.guarantee.to_dict()
+    assert again.plot().get_xlabel() == "age"
+    assert "age" in again._repr_html_()
+    assert (again.save(tmp_path / "ages") / "report.html").exists()
+    assert first.save(tmp_path / "ages") == tmp_path / "ages"
+
+
+def test_a_release_over_personal_budgets_must_say_how_much_it_may_use():
+    with pytest.raises(InputError, match=r"share=0.1 .* or epsilon="):
+        opened(people()).count(where="age >= 50")
 
 
 def test_the_budget_runs_out_and_says_so():
     table = opened(people())
-    table.count(where="age >= 50", mechanism="minimum")
+    table.count(where="age >= 50", mechanism="minimum", share=1)
     with pytest.raises(BudgetError, match="strict"):
-        table.count(where="age >= 60", mechanism="minimum")
+        table.count(where="age >= 60", mechanism="minimum", share=1)
 
 
 def test_one_epsilon_for_all_needs_a_cap():
@@ -112,11 +135,11 @@ def test_unknown_words_are_refused_before_anything_is_read():
     with pytest.raises(InputError, match="did you mean 'count'"):
         table.preview("cuont")
     with pytest.raises(InputError, match="categorical"):
-        table.mean("sex")
+        table.mean("sex", share=0.1)
 
 
 def test_saving_writes_the_same_folder_as_a_plan(tmp_path):
-    released = opened(people()).count(where="age >= 50")
+    released = opened(people()).count(where="age >= 50", share=1)
     folder = released.save(tmp_path / "over50")
     assert sorted(p.name for p in folder.iterdir()) == ["certificate.json", "data.json", "data.parquet", "report.html"]
     assert released.save(tmp_path / "over50") == folder
@@ -169,9 +192,9 @@ def test_every_mechanism_that_a_preview_offers_can_be_run(kind):
 
 
 def test_saving_over_a_release_of_another_session_is_refused(tmp_path):
-    opened(people()).count(where="age >= 50").save(tmp_path / "over50")
+    opened(people()).count(where="age >= 50", share=1).save(tmp_path / "over50")
     with pytest.raises(InputError, match="with other noise"):
-        opened(people()).count(where="age >= 50").save(tmp_path / "over50")
+        opened(people()).count(where="age >= 50", share=1).save(tmp_path / "over50")
 
 
 def test_head_counts_are_whole_numbers():

@@ -75,26 +75,20 @@ def test_an_experiment_never_answers_a_real_request(plan):
     assert again.guarantee.private
 
 
-def test_two_tables_of_one_database_are_two_requests_and_the_password_stays_out():
-    from sfumato.privacy.source import SECURE
-    from sfumato.releases.kinds import Facts
-    from sfumato.releases.pipeline import price, request_text
-    from sfumato.releases.plan import Request
-    from sfumato.tables import open as describe
-
+def test_a_folder_that_moved_is_the_same_request_and_is_not_charged_again(tmp_path):
+    frame = pd.DataFrame({"age": [1, 2, 3]})
     schema = sf.Schema({"age": sf.Numeric(0, 99, bins=3, integer=True)})
-    priced = price(Request("r", "count", epsilon=1), Facts(schema, rows=10))
-    texts = [
-        request_text(
-            priced,
-            dataset_name="d",
-            dataset=describe("postgresql://ann:hush@db.example.org/x", schema=schema, table=table),
-            source=SECURE,
-        )
-        for table in ("one", "two")
-    ]
-    assert texts[0] != texts[1]
-    assert "hush" not in texts[0]
+    ledger = tmp_path / "x.ledger"
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+        frame.to_parquet(tmp_path / folder / f"{folder}.parquet")
+    first, again = (
+        sf.open(tmp_path / f / f"{f}.parquet", schema=schema, epsilon=1, rows=3, ledger=ledger, name="d").count(epsilon=0.1)
+        for f in ("here", "there")
+    )
+    assert again.repeated
+    assert again.value == first.value
+    assert str(tmp_path) not in sf.Ledger.open(ledger).history("d")[0].request
 
 
 def test_the_kind_of_a_failure_after_the_charge_is_not_told(plan, monkeypatch):

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from sfumato.grids.published.sampling import values_of_cells
+from sfumato.histograms import Bins
 from sfumato.records.attributes import attribute_of
 from sfumato.records.coding import cells_of as cells_for_classifiers
 from sfumato.records.reading import cells_of as cells_for_grids
-from sfumato.releases.kinds.histogram import bins_of
 from sfumato.tables import Numeric, Schema
 from sfumato.tables import open as open_table
 
@@ -52,7 +52,7 @@ def test_boundaries_increase_and_everybody_uses_them(name):
     assert len(ends) == domain.size + 1 == len(domain.labels()) + 1
     assert (attribute_of("x", domain).levels.edges == ends).all()
     schema = Schema({"x": domain})
-    (axis,) = bins_of(schema, ["x"]).axes
+    (axis,) = Bins.of_schema(schema, ["x"]).axes
     assert axis.edges == tuple(ends)
     assert Schema.from_mapping(schema.to_mapping())["x"] == domain
     drawn = np.asarray(values_of_cells(domain, np.repeat(np.arange(domain.size), 200), np.random.default_rng(0)))

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
 from sfumato.bench.histograms_published import published
-from sfumato.histograms.release import MECHANISMS
 from sfumato.privacy import NANO, Meter, Seeded, Source
+from sfumato.registry import mechanism
 
 _CLAIM = NANO // 5
 _EQUAL = np.full(21, 1000)
@@ -37,7 +37,7 @@ def _stands_out(released: NDArray[np.float64]) -> float:
 def _mechanism(name: str) -> Callable[[int, int, Source], NDArray[np.float64]]:
     def draw(which: int, n: int, source: Source) -> NDArray[np.float64]:
         counts, rates = _table(which), np.full(_EQUAL.size, _CLAIM)
-        made = (MECHANISMS[name].run(lambda: counts, rates=rates, meter=Meter(source=source)) for _ in range(n))
+        made = (mechanism("histogram", name).make(lambda: counts, rates=rates, meter=Meter(source=source)) for _ in range(n))
         return np.array([_stands_out(m.counts) for m in made])
 
     return draw

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
 from sfumato.classifiers.linear.objective import calibrate, minimise
-from sfumato.people import ArrayReader, Option, Question, plan_option
+from sfumato.offers import Offer
+from sfumato.people import ArrayReader, Question, plan_offer
 from sfumato.privacy import Meter, PersonBudgets, Source
 
 ROSTER = PersonBudgets.from_tiers({"strict": (0.3, 3), "standard": (0.8, 2), "open": (2, 1)})
@@ -24,22 +25,22 @@ def _reader(which: int, group: int) -> ArrayReader:
     return ArrayReader.of(_GROUPS, x, group_count=ROSTER.groups)
 
 
-def _answer(option: Option, reader: ArrayReader, group: int, source: Source) -> float:
-    estimate = option.run(reader, Meter(limit=option.charge, budgets=ROSTER, source=source))
+def _answer(offer: Offer, reader: ArrayReader, group: int, source: Source) -> float:
+    estimate = offer.run(reader, Meter(limit=offer.charge, budgets=ROSTER, source=source))
     if "part_means" in estimate.details:  # only the person's own part depends on them
-        return float(estimate.details["part_means"][int(option.plan.rounds[0].parts[group])])  # type: ignore[attr-defined]
-    return estimate.value
+        return float(estimate.details["part_means"][int(offer.plan.rounds[0].parts[group])])
+    return float(estimate.value)
 
 
 def _case(mechanism: str, group: int) -> AuditCase:
-    options = {"parts": 3} if mechanism == "partition" else {}
-    option = plan_option(Question(ROSTER), mechanism, **options)
+    given = {"parts": 3} if mechanism == "partition" else {}
+    offer = plan_offer(Question(ROSTER), mechanism, **given)
 
     def draw(which: int, n: int, source: Source) -> NDArray[np.float64]:
         reader = _reader(which, group)
-        return np.array([_answer(option, reader, group, source) for _ in range(n)])
+        return np.array([_answer(offer, reader, group, source) for _ in range(n)])
 
-    charged = option.charge.people
+    charged = offer.charge.people
     assert charged is not None
     tier = ROSTER.name(group)
     who = f"one person of tier {tier!r} counted or absent"

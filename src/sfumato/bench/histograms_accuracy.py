@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.bench.histograms_data import Case
+from sfumato.histograms.bins import Bins
 from sfumato.histograms.estimation.metrics import kld, range_mse
-from sfumato.histograms.release import MECHANISMS
+from sfumato.histograms.release import best_for
 from sfumato.privacy import NANO, Meter, Seeded
+from sfumato.registry import Mechanism, mechanism
 
 EPSILONS = (0.01, 0.1, 1.0)
 YARDSTICK = "ahp_greedy"  # AHP as published
@@ -24,16 +26,21 @@ QUERIES = 2000
 
 def estimate(name: str, case: Case, epsilon: float, seed: int) -> NDArray[np.float64]:
     """One run of a mechanism with seeded noise."""
-    run: Callable[..., Any] = MECHANISMS["ahp" if name == "ahp_greedy" else name].run
+    run: Callable[..., Any] = entry_of(name, case.ordered).make
     if name == "ahp_greedy":
         run = partial(run, clustering="greedy")
-    if name == "auto":
-        run = partial(run, ordered=case.ordered)
     rates = np.full(case.counts.size, int(epsilon * NANO))
     # The same noise for all mechanisms of a cell, independent noise for every cell.
     seeds = np.random.SeedSequence([seed, crc32(case.name.encode()), int(rates[0])])
     made = run(lambda: case.counts, rates=rates, meter=Meter(source=Seeded(seeds)))
     return np.asarray(made.counts)
+
+
+def entry_of(name: str, ordered: bool = True) -> Mechanism:
+    """What a column of the bench runs: AHP as published is AHP with greedy clusters, "auto" the best by preview."""
+    if name == "auto":
+        return best_for(Bins.numbered(1, ordered=ordered))
+    return mechanism("histogram", "ahp" if name == "ahp_greedy" else name)
 
 
 def cells(
@@ -48,7 +55,7 @@ def cells(
         for epsilon in epsilons:
             row: dict[str, Any] = {"set": case.name, "epsilon": epsilon, "aside": case.aside, "ordered": case.ordered}
             for name in SHAPE if purpose == "shape" else RANGES:
-                if not case.ordered and MECHANISMS.get(name, MECHANISMS["ahp"]).needs_order:
+                if not case.ordered and "order" in entry_of(name, case.ordered).needs:
                     continue
                 made = [estimate(name, case, epsilon, seed) for seed in range(repeats)]
                 errors = [kld(case.counts, z) if purpose == "shape" else range_mse(case.counts, z, low, high) for z in made]
@@ -67,7 +74,7 @@ def queries(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def summary(rows: Sequence[dict[str, Any]], yardstick: str = YARDSTICK) -> dict[str, dict[str, float]]:
     """Per mechanism: geometric mean and worst of its error over the yardstick's, and the number of cells."""
     out = {}
-    for name in dict.fromkeys(n for row in rows for n in row if n in MECHANISMS or n == YARDSTICK):
+    for name in dict.fromkeys(n for row in rows for n in row if n in SHAPE or n in RANGES):
         ratio = np.array([row[name] / row[yardstick] for row in rows if name in row])
         out[name] = {
             "geometric_mean": round(float(np.exp(np.log(ratio).mean())), 4),

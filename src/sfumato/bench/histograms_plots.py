@@ -9,9 +9,8 @@ import numpy as np
 from sfumato.bench.histograms_data import Case
 from sfumato.histograms import release_histogram
 from sfumato.histograms.estimation.metrics import kld
+from sfumato.palette import BLUE, GREY
 from sfumato.privacy import Meter, Seeded
-
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.6"
 
 
 def example() -> Case:

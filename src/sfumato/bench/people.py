@@ -67,7 +67,7 @@ def plots(folder: Path) -> list[Path]:
     """Pictures for the documentation, from public facts and a small simulation."""
     import matplotlib.pyplot as plt
 
-    from sfumato.people import Question, plan_option, preview_count
+    from sfumato.people import Question, plan_offer, preview_count
     from sfumato.people.mechanisms.sampling import SamplingPlan
     from sfumato.people.plots import plot_budgets, plot_options, plot_threshold_sweep
     from sfumato.privacy import NANO
@@ -88,7 +88,7 @@ def plots(folder: Path) -> list[Path]:
     uniform, _ = roster(draw_budgets("uniform", 190_000, rng), decimals=4)
     figure, axes = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained")
     for ax, mechanism in zip(axes, ("affine", "partition"), strict=True):
-        plot_budgets(uniform, ax, plan=plan_option(Question(uniform), mechanism).plan)  # type: ignore[arg-type]
+        plot_budgets(uniform, ax, plan=plan_offer(Question(uniform), mechanism).plan)
         ax.set_title(mechanism, fontsize=10)
     save("budgets", figure)
     figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
@@ -98,7 +98,7 @@ def plots(folder: Path) -> list[Path]:
         sweep = np.geomspace(int(budgets.levels[0]), int(budgets.levels[-1]), 25)
         errors = [SamplingPlan(q, int(t)).expected_rmse / q.people for t in sweep]
         others = {
-            m: (plan_option(q, m).expected_rmse or 0) / q.people
+            m: (plan_offer(q, m).expected_rmse or 0) / q.people
             for m in ("affine", "partition", "privacy-aware", "threshold", "robust", "minimum")
         }
         plot_threshold_sweep((sweep / NANO).tolist(), errors, others, ax, title=f"{profile}, 370,000 people")
@@ -111,8 +111,8 @@ def readme_picture() -> Any:
     import matplotlib.pyplot as plt
 
     from sfumato.demo import PATIENTS, TIERS
+    from sfumato.palette import BLUE, GREY
     from sfumato.people import preview_count
-    from sfumato.people.plots import BLUE, GREY
 
     heads = {name: (epsilon, round(PATIENTS * share)) for name, (epsilon, share) in TIERS.items()}
     options = preview_count(PersonBudgets.from_tiers(heads).share(0.5))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.bench.people_data import census, draw_budgets, draw_selectivity, range_query, roster
-from sfumato.people import ArrayReader, Question, choose_option, plan_option, preview
+from sfumato.people import ArrayReader, Question, plan_offer, preview
 from sfumato.people.linear import LinearPlan
 from sfumato.people.mechanisms.sampling import SamplingPlan, quick_variance
 from sfumato.privacy import NANO, Meter, Seeded
@@ -79,7 +79,7 @@ def error_table(sizes: tuple[int, ...], progress: Callable[[str], None]) -> dict
             mean = int(np.dot(budgets.counts, budgets.epsilons) / n * NANO)
             grid = [int(t) for t in np.geomspace(int(budgets.levels[0]), int(budgets.levels[-1]), 60)]
             row = {
-                name: _linear_rmse(plan_option(q, mechanism, **options).plan, variance)  # type: ignore[arg-type]
+                name: _linear_rmse(plan_offer(q, mechanism, **options).plan, variance)
                 for name, mechanism, options in (
                     ("affine", "affine", {}),
                     ("minimum", "minimum", {}),
@@ -92,8 +92,8 @@ def error_table(sizes: tuple[int, ...], progress: Callable[[str], None]) -> dict
             }
             row["sampling, best"] = min(_sampling_rmse(q, t, variance, share) for t in grid)
             row["sampling, mean"] = _sampling_rmse(q, mean, variance, share)
-            row["exponential"] = plan_option(Question(budgets, selectivity=share), "exponential").plan.expected_rmse
-            auto = choose_option(preview(Question(budgets, selectivity=share)))
+            row["exponential"] = plan_offer(Question(budgets, selectivity=share), "exponential").plan.expected_rmse
+            auto = preview(Question(budgets, selectivity=share))[0]
             row["auto"] = (
                 _linear_rmse(auto.plan, variance) if isinstance(auto.plan, LinearPlan) else float(auto.expected_rmse or 0)
             )
@@ -158,7 +158,7 @@ def range_counts(
         plans = {o.mechanism: o.plan for o in preview(q)}
         sweep = np.geomspace(int(budgets.levels[0]), int(budgets.levels[-1]), 9)
         plans |= {f"sampling t={t / NANO:.3g}": SamplingPlan(q, int(t)) for t in sweep}
-        plans["partition, 3 rounds"] = plan_option(q, "partition", rounds=3).plan
+        plans["partition, 3 rounds"] = plan_offer(q, "partition", rounds=3).plan
         for k in attributes:
             progress(f"range counts: {profile}, {n:,} people, {k} attributes")
             errors: dict[str, list[float]] = {name: [] for name in plans}

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
     from sfumato.ledger import Balance
     from sfumato.releases.batch import Outcome
     from sfumato.releases.pipeline import Priced
+    from sfumato.results import Result
+
+_MOST_ROWS = 12  # of a released table that are shown on the screen
 
 
 def priced_record(priced: Priced) -> dict[str, Any]:
     """A preview as JSON."""
-    from sfumato.releases.certificate import charge_record
+    from sfumato.releases.certificate import offer_record
 
     request = priced.request
     return {
@@ -29,15 +33,7 @@ def priced_record(priced: Priced) -> dict[str, Any]:
         "where": request.where,
         "share": None if request.share is None else str(request.share),
         "chosen": priced.chosen.mechanism,
-        "options": [
-            {
-                "mechanism": o.mechanism,
-                "charge": charge_record(o.charge),
-                "expected_rmse": o.expected_rmse,
-                "note": o.note,
-            }
-            for o in priced.options
-        ],
+        "offers": [offer_record(o) for o in priced.offers],
     }
 
 
@@ -54,14 +50,14 @@ def show_preview(console: Console, priced: list[Priced]) -> None:
         table.add_column("expected error", justify="right")
         table.add_column("price ε", justify="right")
         table.add_column("how", overflow="fold")
-        for option in item.options:
-            people = option.charge.people
-            cost = epsilon_text(option.charge.total)
-            if people is not None and int(people.min()) != option.charge.total:
+        for offer in item.offers:
+            people = offer.charge.people
+            cost = epsilon_text(offer.charge.total)
+            if people is not None and int(people.min()) != offer.charge.total:
                 cost = f"{epsilon_text(int(people.min()))} to {cost}"
-            error = "" if option.expected_rmse is None else f"{option.expected_rmse:,.4g}"
-            mark = "→" if option is item.chosen else ""
-            table.add_row(mark, option.mechanism, error, cost, option.note)
+            error = "" if offer.expected_rmse is None else f"{offer.expected_rmse:,.4g}"
+            mark = "→" if offer is item.chosen else ""
+            table.add_row(mark, offer.mechanism, error, cost, offer.note)
         console.print(table)
         console.print()
 
@@ -91,10 +87,25 @@ def show_outcomes(console: Console, outcomes: list[Outcome]) -> None:
         made = outcome.certificate
         paid = " (already paid for: nothing was charged)" if outcome.repeated else ""
         console.print(f"[bold]{outcome.name}[/bold] → {outcome.folder}{paid}")
+        for line in answer_lines(outcome.result):
+            console.print(f"  {line}")
         console.print(f"  {made['mechanism']}, expected error {_number(made['expected_rmse'])}", style="dim")
         console.print(f"  {made['guarantee']['sentence']}")
         for warning in made["warnings"]:
             console.print(f"  [yellow]note:[/yellow] {warning}")
+
+
+def answer_lines(result: Result) -> list[str]:
+    """The released figures: one number with its interval, or the first rows of the table."""
+    value, interval = getattr(result, "value", None), getattr(result, "interval", None)
+    if isinstance(value, int | float) and callable(interval):
+        low, high = interval(0.95)
+        return [f"[bold]{value:,.6g}[/bold]   95% interval {low:,.6g} to {high:,.6g}"]
+    frame = result.to_frame()
+    columns = [c for c in frame.columns if c not in ("noise", "epsilon", "share")]
+    shown = frame[columns].head(_MOST_ROWS).to_string(index=False, float_format=lambda x: f"{x:,.5g}")
+    more = [] if len(frame) <= _MOST_ROWS else [f"... {len(frame) - _MOST_ROWS:,} more rows in data.parquet"]
+    return [escape(line) for line in shown.split("\n")] + more
 
 
 def show_balance(console: Console, balance: Balance) -> None:

@@ -1,6 +1,7 @@
 """Grids: one budget in few steps; synopses and synthetic tables for classification."""
 
-from sfumato.grids.preview import preview_synthesize
+from sfumato.grids.offers import offers, preview_synthesize
+from sfumato.grids.published.network import Network
 from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.diffgen import DiffGen
 from sfumato.grids.publishers.pph import PPH
@@ -15,10 +16,12 @@ __all__ = [
     "PPH",
     "DiffGen",
     "Levels",
+    "Network",
     "PrivBayes",
     "PrivPfC",
     "Settings",
     "Synopsis",
     "UniformGrid",
+    "offers",
     "preview_synthesize",
 ]

@@ -4,18 +4,21 @@
 """
 
 from sfumato.histograms.bins import Axis, Bins
+from sfumato.histograms.estimation.estimate import HistogramEstimate
+from sfumato.histograms.estimation.measurements import Measurement
 from sfumato.histograms.groups import release_histograms
-from sfumato.histograms.preview import Option, preview_histogram
-from sfumato.histograms.release import MECHANISMS, release_histogram
+from sfumato.histograms.offers import offers, preview_histogram
+from sfumato.histograms.release import release_histogram
 from sfumato.histograms.result import Histogram, RangeAnswer
 
 __all__ = [
-    "MECHANISMS",
     "Axis",
     "Bins",
     "Histogram",
-    "Option",
+    "HistogramEstimate",
+    "Measurement",
     "RangeAnswer",
+    "offers",
     "preview_histogram",
     "release_histogram",
     "release_histograms",

@@ -6,7 +6,7 @@ edges and an order; several columns are a grid of bins, stored row by row with t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError, SchemaError
+from sfumato.tables.domains import Domain, Numeric
+from sfumato.tables.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,25 @@ class Axis:
         if len(cuts) < 2 or not all(a < b for a, b in pairwise(cuts)):
             raise SchemaError(f"the bin edges of {name!r} must increase and be at least two")
         return cls(name, tuple(f"[{a:g}, {b:g})" for a, b in pairwise(cuts)), cuts, True)
+
+    @classmethod
+    def of_domain(cls, name: str, domain: Domain) -> Axis:
+        """The cells of a schema's column; those of numbers are ordered."""
+        labels, ordered = tuple(domain.labels()), isinstance(domain, Numeric)
+        if isinstance(domain, Numeric) and not domain.other:
+            return cls(name, labels, tuple(map(float, domain.boundaries)), ordered)
+        return cls(name, labels, None, ordered)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For artefacts."""
+        edges = None if self.edges is None else list(self.edges)
+        return {"name": self.name, "labels": list(self.labels), "edges": edges, "ordered": self.ordered}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Axis:
+        """The axis that `to_dict` wrote down."""
+        edges = data["edges"]
+        return cls(data["name"], tuple(data["labels"]), None if edges is None else tuple(edges), data["ordered"])
 
     def slice(self, low: Any = None, high: Any = None) -> tuple[int, int]:
         """The bins from `low` up to, not including, `high`: values of a numeric column, else positions.
@@ -120,6 +141,11 @@ class Bins:
         if size < 1:
             raise SchemaError(f"a histogram needs at least one bin, got {size}")
         return cls((Axis(name, tuple(map(str, range(size))), None, ordered),))
+
+    @classmethod
+    def of_schema(cls, schema: Schema, columns: Sequence[str]) -> Bins:
+        """The cells of some columns of a schema."""
+        return cls(tuple(Axis.of_domain(name, schema[name]) for name in columns))
 
     @property
     def shape(self) -> tuple[int, ...]:

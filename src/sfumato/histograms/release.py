@@ -1,9 +1,11 @@
-"""All mechanisms by name, and the one way to run them."""
+"""The one way to run a histogram mechanism.
+
+A mechanism is ``make(counts, *, rates, meter, **parameters) -> HistogramEstimate``: `counts` is a function that reads the
+private counts, to be called inside noisy calls only; ``rates[i]`` is what a record in bin i may lose per row, in nano-ε.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -11,45 +13,12 @@ from numpy.typing import ArrayLike
 from sfumato.errors import InputError
 from sfumato.histograms.bins import Bins
 from sfumato.histograms.budgets import Counts, exact_counts, moves, rates_for
-from sfumato.histograms.estimation.estimate import Estimate
-from sfumato.histograms.mechanisms.ahp import ahp
-from sfumato.histograms.mechanisms.auto import auto, auto_ranges
-from sfumato.histograms.mechanisms.covariate import covariate
-from sfumato.histograms.mechanisms.dawa import dawa, dawa_shape
-from sfumato.histograms.mechanisms.dynamic import dpa, sdpa
-from sfumato.histograms.mechanisms.geb import geb
-from sfumato.histograms.mechanisms.hierarchical import hierarchical
-from sfumato.histograms.mechanisms.identity import identity
-from sfumato.histograms.mechanisms.noisefirst import noisefirst
-from sfumato.histograms.mechanisms.uniform import uniform
+from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.result import Histogram
+from sfumato.offers import AUTO
 from sfumato.privacy import Epsilon, Meter
-
-
-@dataclass(frozen=True)
-class Mechanism:
-    """``run(counts, rates=, meter=, **options) -> Estimate``, and whether it needs bins in a meaningful order."""
-
-    run: Callable[..., Estimate]
-    note: str
-    needs_order: bool = False
-
-
-MECHANISMS: Mapping[str, Mechanism] = {
-    "auto": Mechanism(auto, "for the shape: stretches or single bins, chosen privately; geb where bins have no order"),
-    "auto_ranges": Mechanism(auto_ranges, "for sums over ranges: stretches or a tree of bins, chosen privately", True),
-    "covariate": Mechanism(covariate, "noise on every bin, then shrunk towards what its neighbours suggest", True),
-    "geb": Mechanism(geb, "noise on every bin, then shrunk by empirical Bayes; needs no order"),
-    "dawa_shape": Mechanism(dawa_shape, "stretches of nearly equal bins; for when single bins drown in the noise", True),
-    "dawa": Mechanism(dawa, "stretches of nearly equal bins, measured for ranges", True),
-    "hierarchical": Mechanism(hierarchical, "a tree of totals; the error of any range grows with its logarithm only", True),
-    "ahp": Mechanism(ahp, "noise, sort, cluster, noise the clusters; needs no order"),
-    "noisefirst": Mechanism(noisefirst, "noise on every bin, neighbouring bins merged", True),
-    "identity": Mechanism(identity, "independent noise on every bin; the only error is the noise"),
-    "dpa": Mechanism(dpa, "AHP with budgets that fall along a public order: protects late bins more"),
-    "sdpa": Mechanism(sdpa, "DPA at its steepest"),
-    "uniform": Mechanism(uniform, "one noisy total, spread evenly"),
-}
+from sfumato.registry import Mechanism, ranked
+from sfumato.registry import mechanism as registered
 
 
 def release_histogram(
@@ -58,9 +27,9 @@ def release_histogram(
     epsilon: Epsilon,
     bins: Bins | int,
     meter: Meter,
-    mechanism: str = "auto",
+    mechanism: str = AUTO,
     bin_budgets: ArrayLike | None = None,
-    **options: Any,
+    **parameters: Any,
 ) -> Histogram:
     """Release a histogram.
 
@@ -75,11 +44,15 @@ def release_histogram(
     meter : Meter
         Draws the noise and adds up the loss.
     mechanism : str
-        A name in `MECHANISMS`; "auto" for the shape, "auto_ranges" for sums over ranges.
+        A mechanism's name; "auto" takes the best for the shape.
     bin_budgets : one ε per bin, optional
         What a record in each bin may lose (at most epsilon): bins that matter more get more noise.
-    options
+    parameters
         Of the mechanism: `clustering` (ahp), `delta`, `order` (dpa, sdpa), `branching` (hierarchical).
+
+    Returns
+    -------
+    Histogram
 
     Examples
     --------
@@ -89,7 +62,7 @@ def release_histogram(
     """
     domain = Bins.numbered(bins) if isinstance(bins, int) else bins
     estimate = run_mechanism(
-        counts, epsilon=epsilon, bins=domain, meter=meter, mechanism=mechanism, bin_budgets=bin_budgets, **options
+        counts, epsilon=epsilon, bins=domain, meter=meter, mechanism=mechanism, bin_budgets=bin_budgets, **parameters
     )
     factor = moves(rows_per_person=meter.rows_per_person, neighbours=meter.neighbours)
     return Histogram.of(estimate, bins=domain, guarantee=meter.guarantee(), factor=factor)
@@ -101,19 +74,26 @@ def run_mechanism(
     epsilon: Epsilon,
     bins: Bins,
     meter: Meter,
-    mechanism: str,
+    mechanism: str = AUTO,
     bin_budgets: ArrayLike | None = None,
-    **options: Any,
-) -> Estimate:
+    **parameters: Any,
+) -> HistogramEstimate:
     """The estimate alone: inside a parallel block no guarantee can be stated yet."""
-    chosen = MECHANISMS.get(mechanism)
-    if chosen is None:
-        raise InputError(f"no histogram mechanism {mechanism!r}; there are {', '.join(MECHANISMS)}")
-    if chosen.needs_order and not bins.ordered:
+    chosen = best_for(bins) if mechanism == AUTO else registered("histogram", mechanism)
+    if not applicable(chosen, bins):
         raise InputError(
             f"{mechanism!r} needs bins in a meaningful order and {bins.names[-1]!r} has none; use 'auto', 'geb' or 'ahp'"
         )
-    if mechanism == "auto":
-        options["ordered"] = bins.ordered
     rates = rates_for(meter, epsilon=epsilon, bins=bins, bin_budgets=bin_budgets)
-    return chosen.run(exact_counts(counts, bins), rates=rates, meter=meter, **options)
+    made: HistogramEstimate = chosen.make(exact_counts(counts, bins), rates=rates, meter=meter, **parameters)
+    return made
+
+
+def applicable(mechanism: Mechanism, bins: Bins) -> bool:
+    """Whether a mechanism can be used on these bins."""
+    return "personal budgets" not in mechanism.needs and (bins.ordered or "order" not in mechanism.needs)
+
+
+def best_for(bins: Bins, purpose: str = "shape") -> Mechanism:
+    """The best mechanism by the measured comparison."""
+    return next(m for m in ranked("histogram", purpose) if applicable(m, bins))

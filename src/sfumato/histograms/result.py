@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.histograms.bins import Bins
+from sfumato.histograms.bins import Axis, Bins
 from sfumato.histograms.budgets import Floats, Ints
-from sfumato.histograms.estimation.estimate import Estimate
+from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement, best_bounds, noise_quantile
+from sfumato.palette import BLUE, VERMILION, axes
 from sfumato.privacy import Guarantee, as_epsilon
+from sfumato.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-_BLUE, _ORANGE = "#0072B2", "#D55E00"  # Okabe-Ito: told apart by the colour-blind
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class RangeAnswer:
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram:
+class Histogram(Result):
     """A private histogram.
 
     Attributes
@@ -76,7 +76,9 @@ class Histogram:
         object.__setattr__(self, "counts", np.asarray(self.counts, dtype=np.float64).reshape(self.bins.shape))
 
     @classmethod
-    def of(cls, estimate: Estimate, *, bins: Bins, guarantee: Guarantee, factor: int, **parameters: Any) -> Histogram:
+    def of(
+        cls, estimate: HistogramEstimate, *, bins: Bins, guarantee: Guarantee, factor: int, **parameters: Any
+    ) -> Histogram:
         """Attach the domain and the promise; `factor` is what one unit of rate costs a person (see `budgets.moves`)."""
         return cls(
             counts=estimate.counts,
@@ -86,7 +88,7 @@ class Histogram:
             noise=estimate.noise,
             bin_losses=estimate.losses * factor,
             measurements=estimate.measurements,
-            parameters={**estimate.parameters, **parameters},
+            parameters=dict(estimate.parameters),
             expected_rmse=estimate.expected_rmse,
             warnings=estimate.warnings,
             tree=estimate.tree,
@@ -172,35 +174,58 @@ class Histogram:
         return pd.DataFrame(columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """For artefacts: plain lists and numbers."""
+        """Plain lists and numbers: the counts, and all that intervals and ranges are made from."""
         return {
+            **super().to_dict(),
             "kind": "histogram",
             "mechanism": self.mechanism,
             "parameters": dict(self.parameters),
-            "columns": [{"name": a.name, "labels": list(a.labels), "ordered": a.ordered} for a in self.bins.axes],
+            "columns": [a.to_dict() for a in self.bins.axes],
             "counts": self.counts.tolist(),
             "noise": self.noise.tolist(),
+            "bin_losses": self.bin_losses.tolist(),
+            "measurements": [m.to_dict() for m in self.measurements],
+            "tree": self.tree,
             "expected_rmse": self.expected_rmse,
             "warnings": list(self.warnings),
             "guarantee": self.guarantee.to_dict(),
         }
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The histogram that `to_dict` wrote down."""
+        return cls(**cls._fields_of(data))
+
+    @classmethod
+    def _fields_of(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "counts": np.array(data["counts"], dtype=np.float64),
+            "bins": Bins(tuple(Axis.from_dict(a) for a in data["columns"])),
+            "guarantee": Guarantee.from_dict(data["guarantee"]),
+            "mechanism": data["mechanism"],
+            "noise": np.array(data["noise"], dtype=np.float64),
+            "bin_losses": np.array(data["bin_losses"], dtype=np.int64),
+            "measurements": tuple(Measurement.from_dict(m) for m in data["measurements"]),
+            "parameters": dict(data["parameters"]),
+            "expected_rmse": data["expected_rmse"],
+            "warnings": tuple(data["warnings"]),
+            "tree": data["tree"],
+        }
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """Counts with the band of ±2 standard deviations of the noise that is left."""
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots(figsize=(8, 3.5), layout="constrained")[1] if ax is None else ax
+        ax = axes(ax, (8, 3.5))
         position = np.arange(self.bins.size)
         low, high = self.flat - 2 * self.noise, self.flat + 2 * self.noise
         if self.bins.size <= 60:
-            ax.bar(position, self.flat, color=_BLUE, width=0.8, label=f"{self.mechanism}, ε = {self.guarantee.epsilon}")
+            ax.bar(position, self.flat, color=BLUE, width=0.8, label=f"{self.mechanism}, ε = {self.guarantee.epsilon}")
             ax.errorbar(
-                position, self.flat, yerr=2 * self.noise, fmt="none", ecolor=_ORANGE, capsize=2, label="±2 sd of noise"
+                position, self.flat, yerr=2 * self.noise, fmt="none", ecolor=VERMILION, capsize=2, label="±2 sd of noise"
             )
         else:
-            ax.fill_between(position, low, high, color=_ORANGE, alpha=0.3, step="mid", label="±2 sd of noise")
+            ax.fill_between(position, low, high, color=VERMILION, alpha=0.3, step="mid", label="±2 sd of noise")
             ax.step(
-                position, self.flat, where="mid", color=_BLUE, lw=1, label=f"{self.mechanism}, ε = {self.guarantee.epsilon}"
+                position, self.flat, where="mid", color=BLUE, lw=1, label=f"{self.mechanism}, ε = {self.guarantee.epsilon}"
             )
         if self.bins.size <= 24:
             ax.set_xticks(position, [" / ".join(x) for x in self.bins.flat_labels()], rotation=60, ha="right")
@@ -209,7 +234,7 @@ class Histogram:
         ax.set_ylabel("records")
         ax.legend(frameon=False)
         if not self.guarantee.private:
-            ax.set_title("NOT PRIVATE: experiment", color=_ORANGE)
+            ax.set_title("NOT PRIVATE: experiment", color=VERMILION)
         return ax
 
 

@@ -1,36 +1,33 @@
-"""Preview, choose, run: the options for a count, a sum or a mean over people with different budgets.
+"""Preview, choose, run: the offers for a count or a sum over people with different budgets.
 
-A preview works from public facts only. An `Option` knows its price before anything is read:
+A preview works from public facts only, so an offer knows its price before anything is read:
 
-    options = preview_count(budgets)
-    option = choose_option(options, "auto")
-    ... ask the ledger for option.charge ...
-    estimate = option.run(reader, Meter(limit=option.charge, budgets=budgets))
+    offers = preview_count(budgets)
+    offer = choose(offers)
+    ... ask the ledger for offer.charge ...
+    estimate = offer.run(reader, Meter(limit=offer.charge, budgets=budgets))
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from sfumato.errors import BudgetError, InputError
+from sfumato.offers import AUTO, Offer
 from sfumato.people.estimate import Estimate
-from sfumato.people.mechanisms.affine import affine_plan
-from sfumato.people.mechanisms.exponential import exponential_plan
-from sfumato.people.mechanisms.partitioned import privacy_aware_plan, utility_plan
-from sfumato.people.mechanisms.robust import robust_plan
-from sfumato.people.mechanisms.sampling import sampling_plan
-from sfumato.people.mechanisms.simple import minimum_plan, stretching_plan, threshold_plan
 from sfumato.people.question import Question
-from sfumato.people.reading import PairReader, Reader
+from sfumato.people.reading import Reader
 from sfumato.privacy import SECURE, Charge, Meter, PersonBudgets, Source
+from sfumato.registry import mechanism as registered
+from sfumato.registry import mechanisms
 
 WITH_TEST = 1.01  # a partition at most this much worse than the best is preferred: it tests its own assumption
+_FEW_GROUPS = 25  # up to here the parts of a partition can be compared
 
 
-class Plan(Protocol):
-    """A release fixed from public facts: its price, its expected error, and how to run it."""
+class FixedPlan(Protocol):
+    """A release fixed from public facts, as a mechanism's `make` returns it: its price, its error, and how to run it."""
 
     @property
     def mechanism(self) -> str: ...
@@ -45,76 +42,104 @@ class Plan(Protocol):
     def run(self, reader: Any, meter: Meter) -> Estimate: ...
 
 
-@dataclass(frozen=True, eq=False)
-class Option:
-    """One way to answer, with its price and expected error.
+def plan_offer(question: Question, mechanism: str, **parameters: Any) -> Offer:
+    """One offer by name.
 
-    Attributes
+    Parameters
     ----------
+    question : Question
     mechanism : str
-    charge : Charge
-        What to reserve in the ledger before `run`.
-    expected_rmse : float
-        If budgets are independent of the values.
-    bias_bound : float
-        Worst possible bias for any data.
-    note : str
-        One sentence for the person who chooses.
+        A mechanism for counts and sums; `sfumato mechanisms count` lists them.
+    parameters
+        Of the mechanism (cap, threshold, parts, rounds).
+
+    Returns
+    -------
+    Offer
+        Runs on a `Reader`.
     """
-
-    mechanism: str
-    charge: Charge
-    expected_rmse: float | None
-    bias_bound: float
-    note: str
-    plan: Plan
-
-    def run(self, reader: Reader | PairReader, meter: Meter) -> Estimate:
-        """Read, add noise, estimate. The Meter refuses anything above its limit."""
-        return self.plan.run(reader, meter)
+    entry = registered(question.kind, mechanism)
+    plan: FixedPlan = entry.make(question, **parameters)
+    return offer_of(plan, entry.summary, question.budgets)
 
 
-_PLANS: dict[str, tuple[Callable[..., Plan], str]] = {
-    "affine": (affine_plan, "everybody at their own budget up to a cap, one noise"),
-    "partition": (utility_plan, "parts of similar budgets, combined by precision; tests whether the parts agree"),
-    "privacy-aware": (privacy_aware_plan, "parts that waste the least budget, combined by precision"),
-    "sampling": (sampling_plan, "each record kept with a probability that follows its budget, one budget for the sample"),
-    "threshold": (threshold_plan, "only people with a budget above a threshold"),
-    "stretching": (stretching_plan, "everybody at their own budget, no cap"),
-    "exponential": (exponential_plan, "the personalized exponential mechanism: an answer near the truth is likelier"),
-    "robust": (robust_plan, "small error for any data, even if budgets and values go together"),
-    "minimum": (minimum_plan, "everybody at the smallest budget: unbiased for any data"),
-}
-MECHANISMS = (*_PLANS, "auto")
+def offer_of(plan: FixedPlan, note: str, budgets: PersonBudgets) -> Offer:
+    """A fixed plan as an offer."""
+    return Offer(
+        plan.mechanism,
+        plan.charge,
+        plan.expected_rmse,
+        note,
+        plan.run,
+        budgets=budgets,
+        bias_bound=plan.bias_bound,
+        plan=plan,
+    )
 
 
-def plan_option(question: Question, mechanism: str, **parameters: Any) -> Option:
-    """One option by name; `parameters` are those of its plan (cap, threshold, parts, rounds)."""
-    if mechanism not in _PLANS:
-        raise InputError(f"unknown mechanism {mechanism!r}; known: {', '.join(MECHANISMS)}")
-    make, note = _PLANS[mechanism]
-    plan = make(question, **parameters)
-    return Option(mechanism, plan.charge, plan.expected_rmse, plan.bias_bound, note, plan)
+def preview(question: Question) -> list[Offer]:
+    """All offers that fit the question, the best first.
+
+    The best has the least expected error; within 1% of it a partition that tests whether its parts agree.
+
+    Parameters
+    ----------
+    question : Question
+
+    Returns
+    -------
+    list of Offer
+        Each runs on a `Reader`.
+    """
+    return every_offer(question.kind, lambda name: plan_offer(question, name), question.budgets)
 
 
-def preview(question: Question) -> list[Option]:
-    """All options that fit the question, least expected error first."""
-    options = []
-    for mechanism in _PLANS:
-        try:
-            options.append(plan_option(question, mechanism))
-        except (InputError, BudgetError):  # a mechanism that cannot answer this question is not an option
+def every_offer(kind: str, make: Callable[[str], Offer], budgets: PersonBudgets) -> list[Offer]:
+    """The offers of all mechanisms for personal budgets that can answer, best first."""
+    offers = []
+    for entry in mechanisms(kind):
+        if "one epsilon" in entry.needs:
             continue
-    if not options:
+        try:
+            offers.append(make(entry.name))
+        except (InputError, BudgetError):  # a mechanism that cannot answer this question is no offer
+            continue
+    if not offers:
         raise BudgetError("no mechanism can answer: the budgets are too small for this measure; use a coarser lattice")
-    return sorted(options, key=lambda o: float("inf") if o.expected_rmse is None else o.expected_rmse)
+    return best_first(offers, budgets)
 
 
-def preview_count(budgets: PersonBudgets, *, selectivity: float | None = None, rows_per_person: int = 1) -> list[Option]:
-    """Options for the number of people (or rows) that satisfy a condition.
+def best_first(offers: list[Offer], budgets: PersonBudgets) -> list[Offer]:
+    """Least expected error first, but for a partition that is nearly as good and tests itself."""
+    by_error = sorted(offers, key=lambda o: float("inf") if o.expected_rmse is None else o.expected_rmse)
+    best = by_error[0]
+    tested = next((o for o in by_error if o.mechanism == "partition"), None)
+    if tested is None or not best.expected_rmse or tested.expected_rmse is None or budgets.groups > _FEW_GROUPS:
+        return by_error
+    if tested.expected_rmse > WITH_TEST * best.expected_rmse:
+        return by_error
+    return [tested, *(o for o in by_error if o is not tested)]
 
+
+def preview_count(budgets: PersonBudgets, *, selectivity: float | None = None, rows_per_person: int = 1) -> list[Offer]:
+    """Offers for the number of people (or rows) that satisfy a condition.
+
+    Parameters
+    ----------
+    budgets : PersonBudgets
+    selectivity : float, optional
+        A public guess of the share of people who satisfy the condition.
+    rows_per_person : int
+
+    Returns
+    -------
+    list of Offer
+        Best first; each runs on a `Reader`.
+
+    Examples
+    --------
     >>> budgets = PersonBudgets.from_tiers({"strict": (0.01, 5400), "standard": (0.2, 3700), "open": (1.0, 900)})
-    >>> [option.mechanism for option in preview_count(budgets)][:2]
+    >>> [offer.mechanism for offer in preview_count(budgets)][:2]
     ['affine', 'partition']
     """
     return preview(Question(budgets, rows_per_person=rows_per_person, high=1, selectivity=selectivity))
@@ -122,31 +147,31 @@ def preview_count(budgets: PersonBudgets, *, selectivity: float | None = None, r
 
 def preview_sum(
     budgets: PersonBudgets, *, low: int = 0, high: int, unit: float = 1.0, rows_per_person: int = 1
-) -> list[Option]:
-    """Options for the sum of a measure that lies between `low` and `high` lattice units per record."""
+) -> list[Offer]:
+    """Offers for the sum of a measure that lies between `low` and `high` lattice units per record.
+
+    Parameters
+    ----------
+    budgets : PersonBudgets
+    low, high : int
+        Public bounds in lattice units, ``low <= 0 <= high``.
+    unit : float
+        What a lattice unit means.
+    rows_per_person : int
+
+    Returns
+    -------
+    list of Offer
+        Best first; each runs on a `Reader`.
+    """
     return preview(Question(budgets, low=low, high=high, unit=unit, rows_per_person=rows_per_person, kind="sum"))
-
-
-def choose_option(options: Sequence[Option], mechanism: str = "auto") -> Option:
-    """The option of that name; "auto" is the least expected error, and within 1% of it a partition that tests itself."""
-    if mechanism == "auto":
-        best = options[0]
-        for option in options:
-            if option.mechanism == "partition" and best.expected_rmse and option.expected_rmse is not None:
-                tested = option.expected_rmse <= WITH_TEST * best.expected_rmse
-                return option if tested and option.plan.question.budgets.groups <= 25 else best
-        return best
-    for option in options:
-        if option.mechanism == mechanism:
-            return option
-    raise InputError(f"mechanism {mechanism!r} is not among the options: {', '.join(o.mechanism for o in options)}, auto")
 
 
 def count(
     reader: Reader,
     budgets: PersonBudgets,
     *,
-    mechanism: str = "auto",
+    mechanism: str = AUTO,
     selectivity: float | None = None,
     rows_per_person: int = 1,
     meter: Meter | None = None,
@@ -155,6 +180,28 @@ def count(
 ) -> Estimate:
     """How many people (or rows) satisfy a condition, everybody at their own budget.
 
+    Parameters
+    ----------
+    reader : Reader
+    budgets : PersonBudgets
+    mechanism : str
+        A mechanism's name; "auto" takes the best by preview.
+    selectivity : float, optional
+        A public guess of the share of people who satisfy the condition.
+    rows_per_person : int
+    meter : Meter, optional
+        One with the offer's price as its limit if left out.
+    source : Source
+        Random bits.
+    parameters
+        Of the mechanism.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from sfumato.people.reading import ArrayReader
     >>> budgets = PersonBudgets.from_tiers({"strict": (0.1, 500), "open": (1.0, 500)})
@@ -168,19 +215,25 @@ def count(
 
 
 def answer(
-    reader: Reader,
+    reader: Any,
     question: Question,
     *,
-    mechanism: str = "auto",
+    mechanism: str = AUTO,
     meter: Meter | None = None,
     source: Source = SECURE,
     **parameters: Any,
 ) -> Estimate:
-    """Plan by name (or take the best by preview), price it, run it."""
-    if mechanism == "auto":
-        option = choose_option(preview(question))
-    else:
-        option = plan_option(question, mechanism, **parameters)
+    """Plan by name (or take the best by preview), price it, run it; see `count`."""
+    offer = preview(question)[0] if mechanism == AUTO else plan_offer(question, mechanism, **parameters)
+    return run_offer(offer, reader, question, meter=meter, source=source)
+
+
+def run_offer(
+    offer: Offer, reader: Any, question: Question, *, meter: Meter | None = None, source: Source = SECURE
+) -> Estimate:
+    """Run an offer under a Meter that its price limits."""
     if meter is None:
-        meter = Meter(limit=option.charge, budgets=question.budgets, rows_per_person=question.rows_per_person, source=source)
-    return option.run(reader, meter)
+        rows = question.rows_per_person
+        meter = Meter(limit=offer.charge, budgets=question.budgets, rows_per_person=rows, source=source)
+    made: Estimate = offer.run(reader, meter)
+    return made

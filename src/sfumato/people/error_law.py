@@ -8,9 +8,10 @@ normal approximation of the Laplace part, whose tails are heavier.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,9 @@ class ErrorLaw(Protocol):
 
     def halfwidth(self, confidence: float) -> float:
         """h with ``P(|error| <= h) = confidence``."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For artefacts."""
 
 
 def check_confidence(confidence: float) -> float:
@@ -54,6 +58,9 @@ class LaplacePlusNormal:
     @property
     def rmse(self) -> float:
         return float(np.sqrt(self.sd**2 + 2 * np.square(self.scales).sum()))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"laplace_scales": list(self.scales), "normal_sd": self.sd}
 
     @cached_property
     def _series(self) -> NDArray[np.float64]:
@@ -100,9 +107,23 @@ class DiscreteLaw:
     def rmse(self) -> float:
         return float(np.sqrt((self.probabilities * self.errors**2).sum()))
 
+    def to_dict(self) -> dict[str, Any]:
+        return {"errors": self.errors.tolist(), "probabilities": self.probabilities.tolist()}
+
     def halfwidth(self, confidence: float) -> float:
         check_confidence(confidence)
         size = np.abs(self.errors)
         order = np.argsort(size, kind="stable")
         reached = np.cumsum(self.probabilities[order])
         return float(size[order][min(int(np.searchsorted(reached, confidence)), size.size - 1)])
+
+
+def law_from_dict(data: Mapping[str, Any]) -> ErrorLaw:
+    """The law that `to_dict` wrote down.
+
+    >>> law_from_dict(LaplacePlusNormal((2.0,), 1.0).to_dict())
+    LaplacePlusNormal(scales=(2.0,), sd=1.0)
+    """
+    if "errors" in data:
+        return DiscreteLaw(np.array(data["errors"], dtype=np.float64), np.array(data["probabilities"], dtype=np.float64))
+    return LaplacePlusNormal(tuple(data["laplace_scales"]), data["normal_sd"])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from sfumato.errors import InputError
-from sfumato.people.error_law import ErrorLaw
+from sfumato.people.error_law import ErrorLaw, law_from_dict
 from sfumato.privacy import Guarantee
+from sfumato.results import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Result):
     """One number about the people of a roster.
 
     Attributes
@@ -75,6 +76,7 @@ class Estimate:
         low, high = self.interval(confidence)
         worst = self.interval(confidence, worst_case=True)
         out: dict[str, Any] = {
+            **super().to_dict(),
             "kind": self.kind,
             "value": self.value,
             "interval": [low, high],
@@ -84,6 +86,9 @@ class Estimate:
             "mechanism": self.mechanism,
             "expected_rmse": self.expected_rmse,
             "bias_bound": self.bias_bound,
+            "bias_in_interval": self.bias_in_interval,
+            "bounds": None if self.bounds is None else list(self.bounds),
+            "law": self.law.to_dict(),
             "parameters": dict(self.parameters),
             "warnings": list(self.warnings),
             "details": dict(self.details),
@@ -92,6 +97,21 @@ class Estimate:
         if self.kind == "count":
             out["frequency"] = self.frequency
         return out
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The estimate that `to_dict` wrote down."""
+        same = ("value", "people", "mechanism", "expected_rmse", "kind", "bias_bound", "bias_in_interval")
+        bounds = data["bounds"]
+        return cls(
+            **{name: data[name] for name in same},
+            law=law_from_dict(data["law"]),
+            guarantee=Guarantee.from_dict(data["guarantee"]),
+            bounds=None if bounds is None else (bounds[0], bounds[1]),
+            parameters=dict(data["parameters"]),
+            warnings=tuple(data["warnings"]),
+            details=dict(data["details"]),
+        )
 
     def to_frame(self, *, confidence: float = 0.95) -> pd.DataFrame:
         """One row: what a table of several answers is made of."""

@@ -12,8 +12,9 @@ Error of a bin with share p of the people, if budgets are independent of the val
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from sfumato.histograms.result import Histogram, RangeAnswer
 from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.mechanisms.affine import optimal_cap
 from sfumato.privacy import NANO, Charge, Meter, PersonBudgets, as_epsilon
+from sfumato.registry import Mechanism
 
 Integers = NDArray[np.int64]
 
@@ -59,6 +61,17 @@ class PersonalHistogram(Histogram):
     def interval(self, confidence: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         half = np.array([self._law(v, 1).halfwidth(confidence) for v in self.flat.tolist()]).reshape(self.bins.shape)
         return np.maximum(self.counts - half, 0.0), np.maximum(self.counts + half, 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers; see `Histogram.to_dict`."""
+        more = {"people": self.people, "noise_scale": self.noise_scale, "imbalance": self.imbalance}
+        return {**super().to_dict(), **more}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The histogram that `to_dict` wrote down."""
+        more = {name: data[name] for name in ("people", "noise_scale", "imbalance")}
+        return cls(**cls._fields_of(data), **more)
 
     def _law(self, value: float, bins: int) -> LaplacePlusNormal:
         share = min(max(value / self.people, 0.0), 1.0)
@@ -154,3 +167,12 @@ def plan_histogram(budgets: PersonBudgets, bins: Bins, *, rows_per_person: int =
     if plan.mass * rows_per_person >= 2**62:
         raise InputError("the weighted sums of this roster do not fit in 64 bits; lower the largest budgets")
     return plan
+
+
+MECHANISM = Mechanism(
+    "affine",
+    ("histogram",),
+    plan_histogram,
+    "everybody at their own budget up to a cap, one noise per bin",
+    needs=("personal budgets",),
+)

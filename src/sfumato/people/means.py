@@ -19,12 +19,14 @@ from typing import Any, Literal
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.people.answers import Option, choose_option, plan_option, preview
+from sfumato.offers import AUTO, Offer
+from sfumato.people.answers import answer, every_offer, offer_of, plan_offer, run_offer
 from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.estimate import Estimate
 from sfumato.people.question import Question
 from sfumato.people.reading import PairReader, Reader
 from sfumato.privacy import SECURE, Charge, Meter, PersonBudgets, Source
+from sfumato.registry import mechanism as registered
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +34,8 @@ class PairPlan:
     """A sum around the middle and a count by the same mechanism."""
 
     question: Question  # of the centred sum
-    centred: Option
-    ones: Option
+    centred: Offer
+    ones: Offer
     low: float
     high: float
     kind: Literal["sum", "mean"]
@@ -63,7 +65,7 @@ class PairPlan:
         """For a mean: if the selectivity is as guessed (everybody without a guess) and the mean near the middle."""
         first, second = self.centred.plan.expected_rmse, self.ones.plan.expected_rmse
         if self.kind == "mean":
-            return first / self._expected_count()
+            return float(first) / self._expected_count()
         return float(np.hypot(first, self.middle * second))
 
     @property
@@ -131,6 +133,45 @@ def _ratio(total: Estimate, count: Estimate) -> tuple[float, LaplacePlusNormal, 
     return ratio, LaplacePlusNormal(tuple(x / low for x in law.scales), law.sd / low), True
 
 
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """The two questions behind a mean or a shifted sum, each with half of everybody's budget."""
+
+    budgets: PersonBudgets
+    low: float
+    high: float
+    steps: int = 1000
+    selectivity: float | None = None
+    rows_per_person: int = 1
+    kind: Literal["sum", "mean"] = "mean"
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite([self.low, self.high]).all() and self.low < self.high):
+            raise InputError(f"a mean needs public bounds low < high, got {self.low!r} and {self.high!r}")
+        if self.steps < 1:
+            raise InputError(f"steps must be at least 1, got {self.steps}")
+
+    @property
+    def measure(self) -> Question:
+        """The centred sum, in half lattice units."""
+        unit = (self.high - self.low) / self.steps / 2
+        bounds: dict[str, Any] = {"low": -self.steps, "high": self.steps, "unit": unit}
+        return Question(self.budgets, **bounds, rows_per_person=self.rows_per_person, kind="sum", split=2)
+
+    @property
+    def ones(self) -> Question:
+        """The rows that have a value."""
+        return Question(self.budgets, rows_per_person=self.rows_per_person, selectivity=self.selectivity, split=2)
+
+    def offer(self, mechanism: str, **parameters: Any) -> Offer:
+        """Both by one mechanism."""
+        note = registered("mean", mechanism).summary
+        first = plan_offer(self.measure, mechanism, **parameters)
+        second = plan_offer(self.ones, mechanism, **parameters)
+        plan = PairPlan(self.measure, first, second, float(self.low), float(self.high), self.kind)
+        return offer_of(plan, note, self.budgets)
+
+
 def preview_mean(
     budgets: PersonBudgets,
     *,
@@ -140,27 +181,34 @@ def preview_mean(
     selectivity: float | None = None,
     rows_per_person: int = 1,
     kind: Literal["sum", "mean"] = "mean",
-) -> list[Option]:
-    """Options for the mean (or shifted sum) of a measure with public bounds `low` and `high`, on a lattice of `steps`.
+) -> list[Offer]:
+    """Offers for the mean (or shifted sum) of a measure with public bounds, best first.
 
+    Parameters
+    ----------
+    budgets : PersonBudgets
+    low, high : float
+        Public bounds of the measure.
+    steps : int
+        Size of the lattice between them.
+    selectivity : float, optional
+        A public guess of the share of people who satisfy the condition.
+    rows_per_person : int
+    kind : "mean" or "sum"
+
+    Returns
+    -------
+    list of Offer
+        Each runs on a `PairReader`.
+
+    Examples
+    --------
     >>> budgets = PersonBudgets.from_tiers({"strict": (0.1, 5000), "open": (1.0, 5000)})
     >>> preview_mean(budgets, low=0, high=100)[0].mechanism
-    'affine'
+    'partition'
     """
-    if not (np.isfinite([low, high]).all() and low < high):
-        raise InputError(f"a mean needs public bounds low < high, got {low!r} and {high!r}")
-    if steps < 1:
-        raise InputError(f"steps must be at least 1, got {steps}")
-    unit = (high - low) / steps / 2
-    measure = Question(budgets, low=-steps, high=steps, unit=unit, rows_per_person=rows_per_person, kind="sum", split=2)
-    rows = Question(budgets, rows_per_person=rows_per_person, selectivity=selectivity, split=2)
-    counts = {o.mechanism: o for o in preview(rows)}
-    options = []
-    for first in preview(measure):
-        if first.mechanism in counts and first.mechanism != "exponential":
-            plan = PairPlan(measure, first, counts[first.mechanism], float(low), float(high), kind)
-            options.append(Option(first.mechanism, plan.charge, plan.expected_rmse, plan.bias_bound, first.note, plan))
-    return sorted(options, key=lambda o: o.expected_rmse or 0.0)
+    pair = Pair(budgets, low, high, steps, selectivity, rows_per_person, kind)
+    return every_offer("mean", pair.offer, budgets)
 
 
 def mean(
@@ -172,17 +220,36 @@ def mean(
     steps: int = 1000,
     selectivity: float | None = None,
     rows_per_person: int = 1,
-    mechanism: str = "auto",
+    mechanism: str = AUTO,
     kind: Literal["sum", "mean"] = "mean",
     source: Source = SECURE,
 ) -> Estimate:
-    """The mean of a measure over the people who satisfy a condition, everybody at their own budget."""
-    options = preview_mean(
-        budgets, low=low, high=high, steps=steps, selectivity=selectivity, rows_per_person=rows_per_person, kind=kind
-    )
-    option = choose_option(options, mechanism)
-    meter = Meter(limit=option.charge, budgets=budgets, rows_per_person=rows_per_person, source=source)
-    return option.run(reader, meter)
+    """The mean of a measure over the people who satisfy a condition, everybody at their own budget.
+
+    Parameters
+    ----------
+    reader : PairReader
+    budgets : PersonBudgets
+    low, high : float
+        Public bounds of the measure.
+    steps : int
+        Size of the lattice between them.
+    selectivity : float, optional
+        A public guess of the share of people who satisfy the condition.
+    rows_per_person : int
+    mechanism : str
+        A mechanism's name; "auto" takes the best by preview.
+    kind : "mean" or "sum"
+    source : Source
+        Random bits.
+
+    Returns
+    -------
+    Estimate
+    """
+    pair = Pair(budgets, low, high, steps, selectivity, rows_per_person, kind)
+    offer = every_offer("mean", pair.offer, budgets)[0] if mechanism == AUTO else pair.offer(mechanism)
+    return run_offer(offer, reader, offer.plan.question, source=source)
 
 
 def total(
@@ -193,12 +260,31 @@ def total(
     low: int = 0,
     unit: float = 1.0,
     rows_per_person: int = 1,
-    mechanism: str = "auto",
+    mechanism: str = AUTO,
     source: Source = SECURE,
     **parameters: Any,
 ) -> Estimate:
-    """The sum of a measure that lies between ``low <= 0`` and `high` lattice units, everybody at their own budget."""
+    """The sum of a measure that lies between ``low <= 0`` and `high` lattice units, everybody at their own budget.
+
+    Parameters
+    ----------
+    reader : Reader
+    budgets : PersonBudgets
+    low, high : int
+        Public bounds in lattice units.
+    unit : float
+        What a lattice unit means.
+    rows_per_person : int
+    mechanism : str
+        A mechanism's name; "auto" takes the best by preview.
+    source : Source
+        Random bits.
+    parameters
+        Of the mechanism.
+
+    Returns
+    -------
+    Estimate
+    """
     question = Question(budgets, low=low, high=high, unit=unit, rows_per_person=rows_per_person, kind="sum")
-    option = choose_option(preview(question)) if mechanism == "auto" else plan_option(question, mechanism, **parameters)
-    meter = Meter(limit=option.charge, budgets=budgets, rows_per_person=rows_per_person, source=source)
-    return option.run(reader, meter)
+    return answer(reader, question, mechanism=mechanism, source=source, **parameters)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.people.answers import Option, plan_option
+from sfumato.offers import Offer
+from sfumato.people.answers import plan_offer
 from sfumato.privacy import NANO, PersonBudgets, as_epsilon
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ class Overprotection:
         return plain | {"rows": list(self.rows), "sentence": self.sentence()}
 
 
-def overprotection(option: Option) -> Overprotection:
-    """The report for an option of a preview: public facts only.
+def overprotection(offer: Offer) -> Overprotection:
+    """The report for an offer of a preview: public facts only.
 
     >>> from sfumato.people.answers import preview_count
     >>> budgets = PersonBudgets.from_tiers({"strict": (0.01, 5400), "standard": (0.2, 3700), "open": (1.0, 900)})
@@ -75,22 +76,22 @@ def overprotection(option: Option) -> Overprotection:
     >>> report.overprotected, round(report.unused_share, 2)
     (4600, 0.54)
     """
-    question = option.plan.question
-    used = option.charge.people
+    question = offer.plan.question
+    used = offer.charge.people
     if used is None:
-        raise InputError("this option does not say what each person group loses")
+        raise InputError("this offer does not say what each person group loses")
     budgets = question.budgets
     granted = float(np.dot(budgets.counts, budgets.levels.astype(np.float64)))
     unused = float(np.dot(budgets.counts, (budgets.levels - used).astype(np.float64)))
-    equal = PersonBudgets(np.array([option.charge.total]), np.array([budgets.people]))
+    equal = PersonBudgets(np.array([offer.charge.total]), np.array([budgets.people]))
     return Overprotection(
-        mechanism=option.mechanism,
+        mechanism=offer.mechanism,
         people=budgets.people,
         overprotected=int(budgets.counts[budgets.levels > used].sum()),
         unused_share=unused / granted,
-        expected_rmse=float(option.expected_rmse or 0.0),
-        minimum_rmse=float(plan_option(question, "minimum").expected_rmse or 0.0),
-        generous_rmse=float(plan_option(replace(question, budgets=equal), "minimum").expected_rmse or 0.0),
+        expected_rmse=float(offer.expected_rmse or 0.0),
+        minimum_rmse=float(plan_offer(question, "minimum").expected_rmse or 0.0),
+        generous_rmse=float(plan_offer(replace(question, budgets=equal), "minimum").expected_rmse or 0.0),
         rows=tuple(_rows(budgets, used)),
     )
 

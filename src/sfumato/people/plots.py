@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato.palette import BLUE, CYCLE, GREEN, ORANGE, VERMILION, axes
 from sfumato.people.estimate import Estimate
 from sfumato.people.linear import LinearPlan
 from sfumato.privacy import NANO, PersonBudgets
@@ -14,24 +15,12 @@ from sfumato.privacy import NANO, PersonBudgets
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sfumato.people.answers import Option
-
-# Okabe and Ito's palette, distinguishable without colour vision.
-BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#7F7F7F"
-CYCLE = (BLUE, ORANGE, GREEN, RED, "#CC79A7", "#56B4E9", "#F0E442", "#000000", GREY)
-
-
-def _axes(ax: Axes | None, size: tuple[float, float] = (7.0, 4.0)) -> Axes:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=size, layout="constrained")[1]
+    from sfumato.offers import Offer
 
 
 def plot_estimate(estimate: Estimate, ax: Axes | None = None, *, confidence: float = 0.95) -> Axes:
     """The estimate with its interval; the light band is where the worst possible bias could move the answer."""
-    ax = _axes(ax, (7.0, 2.2))
+    ax = axes(ax, (7.0, 2.2))
     low, high = estimate.interval(confidence)
     worst = estimate.interval(confidence, worst_case=True)
     # The interval is cut to the public bounds and the value is not, so the value may lie outside.
@@ -61,15 +50,17 @@ def plot_estimate(estimate: Estimate, ax: Axes | None = None, *, confidence: flo
     return ax
 
 
-def plot_options(options: Sequence[Option], ax: Axes | None = None) -> Axes:
+def plot_options(options: Sequence[Offer], ax: Axes | None = None) -> Axes:
     """Preview bars: expected error of each mechanism, and the worst possible bias as a mark."""
-    ax = _axes(ax)
+    ax = axes(ax)
     place = np.arange(len(options))[::-1]
     errors = [o.expected_rmse or 0.0 for o in options]
     ax.barh(place, errors, color=BLUE, label="expected error (RMSE)")
     biased = [(y, o.bias_bound) for y, o in zip(place, options, strict=True) if o.bias_bound > 0]
     if biased:
-        ax.plot([b for _, b in biased], [y for y, _ in biased], "|", color=RED, ms=14, mew=2, label="worst possible bias")
+        ax.plot(
+            [b for _, b in biased], [y for y, _ in biased], "|", color=VERMILION, ms=14, mew=2, label="worst possible bias"
+        )
     ax.set_xscale("log")
     ax.set_xlim(left=max(min(errors), 1e-12) / 5)
     ax.set_yticks(place, [o.mechanism for o in options])
@@ -80,7 +71,7 @@ def plot_options(options: Sequence[Option], ax: Axes | None = None) -> Axes:
 
 def plot_budgets(budgets: PersonBudgets, ax: Axes | None = None, *, plan: LinearPlan | None = None) -> Axes:
     """How many people grant which ε, with what a plan uses of it: a cap, a threshold or parts."""
-    ax = _axes(ax)
+    ax = axes(ax)
     e = budgets.epsilons
     if budgets.groups <= 12:
         width = 0.12
@@ -95,8 +86,8 @@ def plot_budgets(budgets: PersonBudgets, ax: Axes | None = None, *, plan: Linear
     if plan is not None:
         used = np.sum([r.weights for r in plan.rounds], axis=0) * plan.question.reach / NANO
         twin = ax.twinx()
-        twin.step(e, used, where="post", color=RED, lw=2)
-        twin.set_ylabel(f"ε used by {plan.mechanism}", color=RED)
+        twin.step(e, used, where="post", color=VERMILION, lw=2)
+        twin.set_ylabel(f"ε used by {plan.mechanism}", color=VERMILION)
         twin.set_ylim(bottom=0)
     return ax
 
@@ -109,7 +100,7 @@ def plot_threshold_sweep(
     **labels: Any,
 ) -> Axes:
     """Error of Sampling against its threshold, with the mechanisms that have none as horizontal lines."""
-    ax = _axes(ax)
+    ax = axes(ax)
     ax.plot(thresholds, sampling, "o-", color=CYCLE[0], ms=4, label="sampling")
     styles = ("-", "--", "-.", ":")
     for i, (name, value) in enumerate(others.items()):

@@ -7,6 +7,7 @@ an array in a test and on ten million rows in a database.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
 from sfumato.privacy import PersonBudgets
+from sfumato.privacy.integers import as_int64
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
@@ -135,8 +137,64 @@ class DatasetReader:
 
 
 @dataclass(frozen=True, eq=False)
+class TableReader:
+    """What a release reads: per person group where budgets differ, else the one sum over everybody."""
+
+    dataset: Dataset
+    budgets: PersonBudgets | None
+    where: Any = None
+    measure: str | None = None
+    steps: int | None = None
+    base: int = 0
+
+    def group_sums(self) -> Integers:
+        if self.budgets is not None:
+            return self._by_group().group_sums()
+        if self.measure is None:
+            return np.array([self.dataset.count(self.where)], dtype=np.int64)
+        return np.array([self.dataset.sum(self.measure, steps=self.steps, base=self.base, where=self.where)], dtype=np.int64)
+
+    def weighted_sum(self, weights: Integers) -> int:
+        if self.budgets is not None:
+            return self._by_group().weighted_sum(weights)
+        return int(self.group_sums()[0]) * int(weights[0])
+
+    def group_values(self) -> Integers:
+        if self.budgets is None:
+            raise InputError("sampling needs budgets that differ")
+        return self._by_group().group_values()
+
+    def _by_group(self) -> DatasetReader:
+        assert self.budgets is not None
+        return DatasetReader(self.dataset, self.budgets, self.where, self.measure, self.steps, self.base)
+
+
+@dataclass(frozen=True, eq=False)
 class PairReader:
     """What a mean reads: the centred measure (``2 v - steps``) and the records themselves."""
 
     centred: Reader
     ones: Reader
+
+
+def weighted_cells(
+    dataset: Dataset, weights: Integers, columns: Sequence[str], where: Any, budgets: PersonBudgets | None
+) -> Integers:
+    """Weighted sum of every cell of `columns`, with a weight per person group of the roster."""
+    assert budgets is not None
+    exact = dataset.budgets is not None and not dataset.budgets.states_levels
+    found = np.asarray(dataset.weighted_sums(engine_weights(budgets.levels, weights, exact), by=columns, where=where))
+    return as_int64(found.reshape(-1)).reshape(found.shape)  # held at the ends: to fail here would tell of the data
+
+
+def engine_weights(levels: Integers, weights: Integers, exact: bool) -> int | tuple[Any, Any]:
+    """The weights in the cheapest form: ``min(budget, cap)`` is one expression, anything else a table of levels.
+
+    Only where every budget of the table is `exact`ly one of the levels: whoever granted something in between, or less than
+    the first level, is charged as the level below and must not weigh more than it.
+    """
+    cap = int(weights.max())
+    if exact and cap >= 1 and bool((weights == np.minimum(levels, cap)).all()):
+        return cap
+    keep = np.concatenate([np.diff(levels) > 0, [True]])  # tiers of equal budget have equal weights
+    return levels[keep], weights[keep]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy.budgets import PersonBudgets
-from sfumato.privacy.units import NANO, as_epsilon, epsilon_text
+from sfumato.privacy.units import NANO, as_epsilon, epsilon_text, nano_down
 
 NEIGHBOURS = {
     "absence": "the same data with one person's record absent (or blank)",
@@ -136,6 +136,28 @@ class Guarantee:
         if self.people is not None and self.budgets is not None:
             out["people"] = _people_rows(self.budgets, self.people, most_groups)
         return out
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Guarantee:
+        """The guarantee that `to_dict` wrote down."""
+        rows = stored.get("people")
+        budgets = people = None
+        if rows:
+            names = tuple(r["group"] for r in rows) if "group" in rows[0] else None
+            levels = np.array([nano_down(r["granted"]) for r in rows])
+            budgets = PersonBudgets(levels, np.array([r["people"] for r in rows]), names)
+            people = np.array([nano_down(r["used"]) for r in rows], dtype=np.int64)
+        return cls(
+            nano_down(stored["epsilon"]),
+            neighbours=stored["neighbours"],
+            people=people,
+            budgets=budgets,
+            attributes={k: nano_down(v) for k, v in stored["attributes"].items()},
+            rows_per_person=stored["rows_per_person"],
+            assumptions=tuple(stored["assumptions"]),
+            steps=tuple(Step(s["label"], s["mechanism"], nano_down(s["epsilon"])) for s in stored["steps"]),
+            not_private=tuple(stored["not_private"]),
+        )
 
     def __str__(self) -> str:
         return self.sentence()

@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, SfumatoError
 from sfumato.ledger import Ledger, Reservation
+from sfumato.offers import Facts
 from sfumato.privacy.source import SECURE, Source
-from sfumato.releases import folder as artefact
-from sfumato.releases.kinds import Facts, option_keys
-from sfumato.releases.kinds.base import Result
+from sfumato.releases import folder as folders
+from sfumato.releases.certificate import certificate
 from sfumato.releases.pipeline import Priced, charge_and_run, default_shares, fingerprint_of, price, request_text
 from sfumato.releases.plan import Plan, read_plan
+from sfumato.results import Result
 
 if TYPE_CHECKING:
     from sfumato.privacy.budgets import PersonBudgets
@@ -35,10 +36,32 @@ class Outcome:
     certificate: dict[str, Any]
     repeated: bool
 
+    @property
+    def result(self) -> Result:
+        """The released figures, read from the folder."""
+        return folders.read_result(self.folder)
+
+
+class StoppedError(SfumatoError):
+    """A plan that stopped half-way.
+
+    Attributes
+    ----------
+    outcomes : list of Outcome
+        What was released before.
+    name : str
+        The release that stopped it.
+    """
+
+    def __init__(self, message: str, outcomes: list[Outcome], name: str) -> None:
+        super().__init__(message)
+        self.outcomes = outcomes
+        self.name = name
+
 
 def load(path: str | Path) -> Plan:
     """Read a plan file."""
-    return read_plan(path, option_keys())
+    return read_plan(path)
 
 
 def preview(plan: Plan) -> list[Priced]:
@@ -57,7 +80,8 @@ def release(
 ) -> list[Outcome]:
     """Run the releases of a plan, each charged before it reads anything. `only` names one of them.
 
-    `notice` hears what a person should know, such as that the charges went to a new ledger.
+    `notice` hears what a person should know, such as that the charges went to a new ledger. If a release fails after
+    others were made, `StoppedError` says which were.
     """
     from sfumato.tables import open as open_table
 
@@ -75,30 +99,43 @@ def release(
         for item in priced
     ]
     ledger = Ledger.open(plan.ledger)
+    outcomes: list[Outcome] = []
     try:
         ledger.register(
             plan.dataset, epsilon=plan.epsilon, people=budgets, attributes=plan.attributes, recipients=plan.recipients
         )
-        return [_one(plan, item, table, ledger, source, progress) for item, table in zip(priced, tables, strict=True)]
+        for item, table in zip(priced, tables, strict=True):
+            try:
+                outcomes.append(_one(plan, item, table, ledger, source, progress))
+            except (SfumatoError, KeyboardInterrupt) as error:
+                _stop(error, item.request.name, outcomes)
     finally:
         if ledger.created and ledger.history(plan.dataset):
             notice(f"a new ledger was started at {ledger.where}; nothing counted as spent before. Is it where it should be?")
+    return outcomes
+
+
+def _stop(error: BaseException, name: str, outcomes: list[Outcome]) -> None:
+    """Say what was released before a plan stopped: the ledger has charged it."""
+    interrupted = isinstance(error, KeyboardInterrupt)
+    if not outcomes and not interrupted:
+        raise error
+    why = f"stopped during release {name!r}; if it was charged, that stays spent" if interrupted else str(error)
+    raise StoppedError(why, outcomes, name) from None
 
 
 def _one(plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Source, progress: Progress) -> Outcome:
     name = priced.request.name
     folder = plan.folder / name
-    asked = request_text(priced, dataset_name=plan.dataset, dataset=dataset, source=source)
-    earlier = artefact.prepare(folder, fingerprint_of(asked))
+    asked = request_text(priced, dataset_name=plan.dataset, source=source)
+    earlier = folders.prepare(folder, fingerprint_of(asked))
     if earlier is not None:
         _settle(ledger, plan.dataset, priced.request.recipient, asked, earlier, folder)
         return Outcome(name, folder, earlier, repeated=True)
 
     def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
-        made = artefact.write(
-            folder, priced, result, dataset=plan.dataset, reservation=reservation.id, fingerprint=fingerprint
-        )
-        return {"folder": str(folder), "certificate": made}
+        made = certificate(priced, result, dataset=plan.dataset, reservation=reservation.id, fingerprint=fingerprint)
+        return {**folders.stored(result, folders.write(folder, result, made)), "folder": str(folder)}
 
     done, reservation = charge_and_run(
         priced,
@@ -109,11 +146,9 @@ def _one(plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Sourc
         finish=finish,
         progress=lambda step: progress(name, step),
     )
-    stored = reservation.artefact or {}
     if done is None:
-        return _stored(name, stored)
-    made = artefact.read_certificate(folder)
-    return Outcome(name, folder, made or {}, repeated=False)
+        return _again(name, folder, dict(reservation.artefact or {}))
+    return Outcome(name, folder, folders.read_certificate(folder) or {}, repeated=False)
 
 
 def _settle(ledger: Ledger, dataset: str, recipient: str | None, asked: str, earlier: dict[str, Any], folder: Path) -> None:
@@ -133,22 +168,28 @@ def _settle(ledger: Ledger, dataset: str, recipient: str | None, asked: str, ear
             f"{folder} holds this release for recipient {entry.recipient!r}; what {recipient or 'everybody'} may see is "
             "charged apart: rename the release or choose another output folder"
         )
-    if not artefact.intact(folder, earlier):
+    if not folders.intact(folder, earlier):
         raise InputError(f"the files in {folder} are not those of its certificate; restore them or choose another folder")
     if entry.state == "reserved":
-        ledger.commit(entry.id, {"folder": str(folder), "certificate": earlier})
-    elif entry.state == "committed" and (entry.artefact or {}).get("certificate") != earlier:
+        ledger.commit(entry.id, {**folders.stored(folders.read_result(folder), earlier), "folder": str(folder)})
+    elif entry.state == "committed" and not _same_release((entry.artefact or {}).get("certificate", {}), earlier):
         raise InputError(f"{folder} is not what the ledger recorded as entry {entry.id}; restore it")
 
 
-def _stored(name: str, stored: dict[str, Any]) -> Outcome:
-    folder = Path(str(stored.get("folder", "")))
-    if artefact.read_certificate(folder) != stored.get("certificate", {}):
-        raise InputError(
-            f"release {name!r} was paid for before and written to {folder}, which is gone; restore that folder, or change "
-            "the request (a new release is charged anew)"
-        )
-    return Outcome(name, folder, dict(stored.get("certificate", {})), repeated=True)
+def _same_release(recorded: dict[str, Any], found: dict[str, Any]) -> bool:
+    """Whether a folder's certificate is the recorded one; a release made in Python was recorded before it had files."""
+    return recorded in (found, {k: v for k, v in found.items() if k != "files"})
+
+
+def _again(name: str, folder: Path, kept: dict[str, Any]) -> Outcome:
+    """A release that was paid for before: where it was written, or written now from what the ledger kept."""
+    home = Path(str(kept["folder"])) if kept.get("folder") else folder
+    found = folders.read_certificate(home)
+    if found is not None and _same_release(kept.get("certificate", {}), found):
+        return Outcome(name, home, found, repeated=True)
+    result = folders.recalled(kept, name)
+    made = folders.write(folder, result, {k: v for k, v in kept["certificate"].items() if k != "files"})
+    return Outcome(name, folder, made, repeated=True)
 
 
 def _facts(plan: Plan) -> tuple[PersonBudgets | None, Facts]:

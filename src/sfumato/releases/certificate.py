@@ -8,21 +8,21 @@ from typing import Any
 from sfumato import __version__
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.units import epsilon_text
-from sfumato.releases.kinds.base import Result
-from sfumato.releases.pipeline import Priced
+from sfumato.releases.pipeline import Priced, schema_digest
+from sfumato.results import Result
 
-CERTIFICATE_VERSION = 1
+CERTIFICATE_VERSION = 2
 
 
 def certificate(
-    priced: Priced, result: Result, *, dataset: str, reservation: int | None, fingerprint: str, files: dict[str, str]
+    priced: Priced, result: Result, *, dataset: str, reservation: int | None, fingerprint: str
 ) -> dict[str, Any]:
-    """The certificate as JSON-able data; `files` maps the artefact's files to their SHA-256."""
+    """The certificate as JSON-able data; a folder adds the digests of its files."""
     request = priced.request
     return {
         "certificate_version": CERTIFICATE_VERSION,
         "software": {"name": "sfumato", "version": __version__},
-        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes"),
         "dataset": dataset,
         "release": request.name,
         "kind": request.kind,
@@ -31,19 +31,42 @@ def certificate(
             "mechanism": request.mechanism,
             "epsilon": None if request.epsilon is None else str(request.epsilon),
             "share": None if request.share is None else str(request.share),
-            **dict(request.options),
+            **dict(request.parameters),
         },
+        "schema": schema_record(priced),
         "mechanism": result.mechanism,
         "parameters": dict(result.parameters),
-        "expected_rmse": result.expected_rmse,
+        "expected_rmse": getattr(result, "expected_rmse", None),
         "warnings": list(result.warnings),
         "guarantee": result.guarantee.to_dict(),
         "charged": charge_record(priced.chosen.charge),
+        "previewed": [offer_record(o) for o in priced.offers],
         "recipient": request.recipient,
         "reservation": reservation,
         "fingerprint": fingerprint,
-        "files": files,
     }
+
+
+def schema_record(priced: Priced) -> dict[str, Any]:
+    """The digest of the schema, and the public domains of the columns that were asked for."""
+    schema, request = priced.facts.schema, priced.request
+    asked = [request.parameters.get(k) for k in ("column", "target")]
+    names = [n for n in (*asked, *request.parameters.get("columns", ()), *request.parameters.get("attributes", ())) if n]
+    return {
+        "digest": schema_digest(priced.facts),
+        "columns": {name: in_words(schema[name]) for name in dict.fromkeys(names)},
+    }
+
+
+def in_words(domain: Any) -> str:
+    """A domain as a reader of the figures must know it: what values were clamped to, or which are listed."""
+    low, high = getattr(domain, "low", None), getattr(domain, "high", None)
+    labels = domain.labels()
+    if low is not None:
+        beyond = "clamped to these bounds" if getattr(domain, "outside", "clamp") == "clamp" else "counted as other"
+        return f"from {low:,} to {high:,}, values beyond {beyond}"
+    shown = ", ".join(labels[:12]) + (f" and {len(labels) - 12} more" if len(labels) > 12 else "")
+    return f"one of {shown}"
 
 
 def charge_record(charge: Charge) -> dict[str, Any]:
@@ -54,3 +77,13 @@ def charge_record(charge: Charge) -> dict[str, Any]:
     if charge.attributes:
         out["attributes"] = {k: epsilon_text(v) for k, v in charge.attributes.items()}
     return out
+
+
+def offer_record(offer: Any) -> dict[str, Any]:
+    """An offer as JSON: price, expected error, note."""
+    return {
+        "mechanism": offer.mechanism,
+        "charge": charge_record(offer.charge),
+        "expected_rmse": offer.expected_rmse,
+        "note": offer.note,
+    }

@@ -6,17 +6,58 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.releases.certificate import certificate
-from sfumato.releases.kinds.base import Result
-from sfumato.releases.pipeline import Priced
 from sfumato.releases.report import report
+from sfumato.results import Result, load_result
 
 CERTIFICATE = "certificate.json"
 DATA = "data.json"
+
+
+@dataclass(frozen=True)
+class LedgerReceipt:
+    """What the ledger knows of a result; see `sfumato.results.Receipt`."""
+
+    certificate: Mapping[str, Any]
+    repeated: bool = False
+
+    @property
+    def entry(self) -> int | None:
+        """The ledger's number for it."""
+        found: int | None = self.certificate.get("reservation")
+        return found
+
+    def save(self, result: Result, folder: str | Path) -> Path:
+        """Write the folder, or find that this very release is in it already."""
+        target = Path(folder)
+        earlier = prepare(target, str(self.certificate["fingerprint"]))
+        if earlier is None:
+            write(target, result, self.certificate)
+        elif data_digest(result) != earlier.get("files", {}).get(DATA):
+            raise InputError(f"{target} holds another release of the same request, with other noise; choose another folder")
+        return target
+
+
+def stored(result: Result, made: Mapping[str, Any]) -> dict[str, Any]:
+    """What the ledger remembers of a release, from which `recalled` brings it back."""
+    plain: dict[str, Any] = json.loads(_json_text({"result": result.to_dict(), "certificate": dict(made)}))
+    return plain
+
+
+def recalled(artefact: Mapping[str, Any] | None, name: str) -> Result:
+    """A release that was paid for before, as the same object."""
+    kept = artefact or {}
+    if "result" not in kept:
+        raise InputError(
+            f"release {name!r} was paid for before, by a version of Sfumato that kept no figures in the ledger; open its "
+            "folder, or change the request (a new release is charged anew)"
+        )
+    return load_result(kept["result"]).with_receipt(LedgerReceipt(kept["certificate"], repeated=True))
 
 
 def prepare(folder: Path, fingerprint: str) -> dict[str, Any] | None:
@@ -49,7 +90,17 @@ def read_certificate(folder: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def intact(folder: Path, made: dict[str, Any]) -> bool:
+def read_result(folder: Path) -> Result:
+    """The result in a folder."""
+    try:
+        data = json.loads((folder / DATA).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder} holds no readable {DATA} ({type(error).__name__})") from None
+    made = read_certificate(folder)
+    return load_result(data).with_receipt(LedgerReceipt(made or {}, repeated=True))
+
+
+def intact(folder: Path, made: Mapping[str, Any]) -> bool:
     """Whether the files in a folder are the ones its certificate speaks of."""
     files = made.get("files")
     try:
@@ -58,15 +109,10 @@ def intact(folder: Path, made: dict[str, Any]) -> bool:
         return False
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def write(
-    folder: Path, priced: Priced, result: Result, *, dataset: str, reservation: int | None, fingerprint: str
-) -> dict[str, Any]:
-    """Write everything to a hidden folder, flush it to the disk, then give it its name."""
-    partial = folder.parent / f".{folder.name}.{reservation}.partial"  # two runs at once must not mix their files
+def write(folder: Path, result: Result, made: Mapping[str, Any]) -> dict[str, Any]:
+    """Write everything to a hidden folder, flush it to the disk, then give it its name. Returns the certificate."""
+    # Two runs at once must not mix their files.
+    partial = folder.parent / f".{folder.name}.{made.get('reservation')}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
@@ -75,10 +121,11 @@ def write(
         tables = getattr(result, "extra_tables", None)
         for name, frame in (tables() if callable(tables) else {}).items():
             frame.to_parquet(partial / f"{name}.parquet", index=False)
-        files = {p.name: _digest(p) for p in sorted(partial.iterdir())}
-        made = certificate(priced, result, dataset=dataset, reservation=reservation, fingerprint=fingerprint, files=files)
-        (partial / "report.html").write_text(report(priced, result, made), encoding="utf-8")
-        _write_json(partial / CERTIFICATE, made)
+        whole: dict[str, Any] = json.loads(_json_text(made)) | {
+            "files": {p.name: _digest(p) for p in sorted(partial.iterdir())}
+        }
+        (partial / "report.html").write_text(report(result, whole), encoding="utf-8")
+        _write_json(partial / CERTIFICATE, whole)
         for path in partial.iterdir():
             _sync(path)
         _sync(partial)
@@ -87,12 +134,19 @@ def write(
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    return made
+    return whole
 
 
 def data_digest(result: Result) -> str:
     """The digest that data.json of this result has."""
     return hashlib.sha256(_json_text(result.to_dict()).encode()).hexdigest()
+
+
+def plain_json(value: Any) -> Any:
+    """NumPy scalars and arrays as plain JSON."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)
 
 
 def _json_text(data: Any) -> str:
@@ -103,11 +157,8 @@ def _write_json(path: Path, data: Any) -> None:
     path.write_text(_json_text(data), encoding="utf-8", newline="\n")
 
 
-def plain_json(value: Any) -> Any:
-    """NumPy scalars and arrays as plain JSON."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return str(value)
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _sync(path: Path) -> None:

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError, SfumatoError
 from sfumato.ledger import Ledger, Reservation
+from sfumato.offers import Facts, Offer, Request, choose
 from sfumato.privacy.charge import Charge
-from sfumato.privacy.guarantee import NEIGHBOURS
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.source import SECURE, Source
-from sfumato.releases.kinds import Facts, Option, all_kinds
-from sfumato.releases.kinds.base import Result, pick
-from sfumato.releases.plan import Request
+from sfumato.releases.kinds import all_kinds
+from sfumato.results import Result
 
 if TYPE_CHECKING:
     from sfumato.tables import Dataset
@@ -35,12 +34,12 @@ def silent(_: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """A request with its options, best first, and the one that will run. Made from public facts only."""
+    """A request with its offers, best first, and the one that will run. Made from public facts only."""
 
     request: Request
     facts: Facts
-    options: tuple[Option, ...]
-    chosen: Option
+    offers: tuple[Offer, ...]
+    chosen: Offer
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,18 +53,15 @@ class Done:
 
 
 def price(request: Request, facts: Facts) -> Priced:
-    """Options and their prices; reads nothing private."""
-    kind = all_kinds()[request.kind]
+    """Offers and their prices; reads nothing private."""
     if request.epsilon is not None:
         facts = replace(facts, budgets=None)  # the roster stays: who granted nothing is not counted either way
     elif facts.budgets is not None:
-        if not kind.personal:
-            raise InputError(f"a {request.kind} release cannot draw on personal budgets yet; give it an `epsilon` for all")
         part = request.share or Fraction(1)
         roster = None if facts.roster is None else facts.roster.share(part)
-        facts = replace(facts, budgets=facts.budgets.share(part), roster=roster)
-    options = kind.options(request, facts)
-    return Priced(request, facts, tuple(options), pick(options, request))
+        facts = replace(facts, budgets=facts.budgets.share(part), roster=roster, granted=facts.budgets)
+    offers = all_kinds()[request.kind].offers(request, facts)
+    return Priced(request, facts, tuple(offers), choose(offers, request.mechanism, place=f"release {request.name!r}"))
 
 
 def default_shares(requests: tuple[Request, ...], personal: bool) -> tuple[Request, ...]:
@@ -84,16 +80,19 @@ def default_shares(requests: tuple[Request, ...], personal: bool) -> tuple[Reque
     return tuple(replace(r, share=each) if r.epsilon is None and r.share is None else r for r in requests)
 
 
-def request_text(priced: Priced, *, dataset_name: str, dataset: Dataset, source: Source) -> str:
+# --- identity --------------------------------------------------------------------------------------------------------
+
+
+def request_text(priced: Priced, *, dataset_name: str, source: Source) -> str:
     """What makes two requests identical, so that the second is answered from the first, as canonical JSON.
 
-    The ledger keeps it: the table is named without its password.
+    The dataset's name, schema, roster, question, mechanism and price. Where the data lies is no part of it: a folder that
+    moved holds the same data, and whoever gives other data the same name in the same ledger says that it is the same.
     """
-    record = priced.request.canonical()
-    record |= {
+    record = priced.request.canonical() | {
         "dataset": dataset_name,
-        "source": str(dataset),
-        "schema": hashlib.sha256(priced.facts.schema.to_toml().encode()).hexdigest(),
+        "schema": schema_digest(priced.facts),
+        "roster": _roster_digest(priced.facts),
         "chosen": priced.chosen.mechanism,
         "charge": _charge_digest(priced.chosen.charge),
     }
@@ -104,13 +103,33 @@ def request_text(priced: Priced, *, dataset_name: str, dataset: Dataset, source:
 
 def fingerprint_of(request: str) -> str:
     """The name of a request in certificates and in the ledger."""
-    return hashlib.sha256(request.encode()).hexdigest()
+    return _digest(request.encode())
+
+
+def schema_digest(facts: Facts) -> str:
+    """The name of the public schema in certificates."""
+    return _digest(facts.schema.to_toml().encode())
+
+
+def _roster_digest(facts: Facts) -> str | None:
+    roster = facts.roster
+    if roster is None:
+        return None
+    people = facts.granted
+    counts = [] if people is None else [people.levels.tobytes().hex(), people.counts.tobytes().hex(), people.names]
+    return _digest(json.dumps([roster.budget, roster.person, roster.tiers_nano, counts]).encode())
 
 
 def _charge_digest(charge: Charge) -> str:
     people = b"" if charge.people is None else charge.people.tobytes()
-    parts = json.dumps([charge.total, dict(charge.attributes)], sort_keys=True).encode()
-    return hashlib.sha256(parts + people).hexdigest()
+    return _digest(json.dumps([charge.total, dict(charge.attributes)], sort_keys=True).encode() + people)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+# --- running ---------------------------------------------------------------------------------------------------------
 
 
 def ledger_charge(priced: Priced) -> Charge:
@@ -122,26 +141,19 @@ def ledger_charge(priced: Priced) -> Charge:
 
 
 def run(priced: Priced, dataset: Dataset, *, source: Source = SECURE) -> Result:
-    """Run the chosen option under a Meter limited to its price. The charge must be durable by now."""
+    """Run the chosen offer under a Meter limited to its price. The charge must be durable by now."""
     chosen = priced.chosen
     meter = Meter(
         limit=chosen.charge,
         budgets=chosen.budgets,
-        attributes=chosen.attributes,
-        rows_per_person=dataset.schema.unit.rows_per_person,
-        neighbours=_neighbours(chosen.neighbours),
+        rows_per_person=priced.facts.rows_per_person,
+        neighbours=chosen.neighbours,
         source=source,
     )
-    result = chosen.run(dataset, meter)
+    result: Result = chosen.run(dataset, meter)
     if not meter.spent().within(chosen.charge):  # the Meter refuses before this; a guard against a Meter that was bypassed
         raise SfumatoError("a release cost more than its price; nothing is published")
     return result
-
-
-def _neighbours(name: str) -> Any:
-    if name not in NEIGHBOURS:
-        raise InputError(f"unknown neighbours {name!r}")
-    return name
 
 
 def charge_and_run(
@@ -158,7 +170,7 @@ def charge_and_run(
 
     `finish` makes the release durable (an artefact folder, or nothing) and returns what the ledger should remember.
     """
-    request = request_text(priced, dataset_name=dataset_name, dataset=dataset, source=source)
+    request = request_text(priced, dataset_name=dataset_name, source=source)
     fingerprint = fingerprint_of(request)
     progress("checking the table against the schema")
     dataset.check()  # column names and types only: a missing file must not cost anything
@@ -171,29 +183,33 @@ def charge_and_run(
     )
     if reservation.repeated:
         return None, reservation
+    name = priced.request.name
     try:
         progress("reading aggregates and adding noise")
         result = run(priced, dataset, source=source)
     except SfumatoError as error:
-        ledger.fail(reservation.id, "refused")
+        ledger.fail(reservation.id, "failed")
         raise type(error)(
-            f"{str(error).rstrip('.')}. The budget of release {priced.request.name!r} stays spent: the table was read"
+            f"{str(error).rstrip('.')}. The budget of release {name!r} stays spent: the table was read"
         ) from None
     except Exception:
         # The words of the failure, and even its kind, may depend on the private table: neither is told nor kept.
         ledger.fail(reservation.id, "failed")
         raise SfumatoError(
-            f"release {priced.request.name!r} failed while the table was read; its budget stays spent. Details could quote "
+            f"release {name!r} failed while the table was read; its budget stays spent. Details could quote "
             "private values and are not shown: check the table against the schema on its own side"
         ) from None
+    except BaseException:  # Ctrl-C: the table may have been read
+        ledger.fail(reservation.id, "failed")
+        raise
     try:
         progress("writing the release")
         remembered = finish(result, reservation, fingerprint)
     except Exception as error:  # from here on everything is made of the released figures: the reason may be told
-        ledger.fail(reservation.id, "not written")
+        ledger.fail(reservation.id, "failed")
         reason = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
         raise SfumatoError(
-            f"release {priced.request.name!r} could not be written ({reason}); its budget stays spent because the table was "
+            f"release {name!r} could not be written ({reason}); its budget stays spent because the table was "
             "read. Mend that and ask again: it will be charged again"
         ) from None
     progress("committing")

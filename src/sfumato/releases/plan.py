@@ -5,17 +5,19 @@ Reading a plan opens nothing private: not the table, not even to see whether it 
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError
+from sfumato.offers import AUTO, Request
 from sfumato.privacy.budgets import AttributeBudgets, RecipientBudgets
 from sfumato.privacy.units import Epsilon, positive_nano
+from sfumato.registry import nearest
+from sfumato.releases.kinds import COMMON, kind_of
 
 if TYPE_CHECKING:
     from sfumato.tables import Roster, Schema
@@ -25,32 +27,6 @@ _DATASET = ("name", "source", "table", "schema", "rows")
 _PEOPLE = ("source", "table", "person", "epsilon", "tier", "tiers", "column", "counts")
 _LEDGER = ("location", "epsilon", "attributes", "recipients", "together")
 _OUTPUT = ("folder",)
-_COMMON = ("name", "kind", "mechanism", "epsilon", "share", "recipient", "where")
-
-
-@dataclass(frozen=True)
-class Request:
-    """One [[release]] of a plan; `options` are the keys of its kind."""
-
-    name: str
-    kind: str
-    mechanism: str = "auto"
-    epsilon: Epsilon | None = None
-    share: Fraction | None = None
-    recipient: str | None = None
-    where: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def canonical(self) -> dict[str, Any]:
-        """What makes two requests the same: everything but the name."""
-        return {
-            "kind": self.kind,
-            "mechanism": self.mechanism,
-            "epsilon": None if self.epsilon is None else positive_nano(self.epsilon),
-            "share": None if self.share is None else str(self.share),
-            "where": self.where,
-            "options": dict(self.options),
-        }
 
 
 @dataclass(frozen=True)
@@ -82,8 +58,8 @@ class Plan:
         return None if self.people is None else _roster(self.people, self.home)
 
 
-def read_plan(path: str | Path, kinds: Mapping[str, Sequence[str]]) -> Plan:
-    """Read and check a plan file; `kinds` maps each kind of release to the option keys it knows."""
+def read_plan(path: str | Path) -> Plan:
+    """Read and check a plan file."""
     path = Path(path)
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -93,10 +69,10 @@ def read_plan(path: str | Path, kinds: Mapping[str, Sequence[str]]) -> Plan:
         raise InputError(f"cannot read the plan {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not valid TOML: {error}") from None
-    return parse_plan(document, path.resolve().parent, kinds)
+    return parse_plan(document, path.resolve().parent)
 
 
-def parse_plan(document: Mapping[str, Any], home: Path, kinds: Mapping[str, Sequence[str]]) -> Plan:
+def parse_plan(document: Mapping[str, Any], home: Path) -> Plan:
     """Check a plan given as nested mappings."""
     check_keys(document, _TOP, "the plan")
     dataset = _section(document, "dataset", _DATASET)
@@ -110,7 +86,7 @@ def parse_plan(document: Mapping[str, Any], home: Path, kinds: Mapping[str, Sequ
     requests = document.get("release")
     if not isinstance(requests, list) or not requests:
         raise InputError("the plan releases nothing: add at least one [[release]] with a name and a kind")
-    releases = tuple(parse_request(r, kinds, f"[[release]] number {i}") for i, r in enumerate(requests, start=1))
+    releases = tuple(parse_request(r, f"[[release]] number {i}") for i, r in enumerate(requests, start=1))
     repeated = [r.name for i, r in enumerate(releases) if r.name in {q.name for q in releases[:i]}]
     if repeated:
         raise InputError(f"two releases are called {repeated[0]!r}; names are folder names and must differ")
@@ -146,44 +122,37 @@ def check_keys(given: Mapping[str, Any], known: Sequence[str], where: str) -> No
     """Refuse unknown keys with the nearest known one."""
     for key in given:
         if key not in known:
-            close = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(known)}"
-            raise InputError(f"{where} has an unknown key {key!r}; {hint}")
+            raise InputError(f"{where} has an unknown key {key!r}; {nearest(str(key), known)}")
 
 
-def parse_request(given: Any, kinds: Mapping[str, Sequence[str]], place: str) -> Request:
+def parse_request(given: Any, place: str) -> Request:
     """Check one request; `place` is what to call it in messages until its name is known."""
     table = _table(given, place)
-    kind = _text(table, "kind", place)
-    if kind not in kinds:
-        close = difflib.get_close_matches(kind, list(kinds), n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise InputError(f"{place} asks for kind {kind!r}; {hint}Known kinds: {', '.join(kinds)}")
-    check_keys(table, (*_COMMON, *kinds[kind]), place)
+    kind = kind_of(_text(table, "kind", place), place)
     name = _text(table, "name", place)
     if not name.strip() or name in (".", "..") or any(c in name for c in '/\\\0:*?"<>|'):
         raise InputError(f"{place} is called {name!r}, which cannot be a folder name; use letters, digits and dashes")
-    for key in ("mechanism", "recipient"):
-        if key in table:
-            _text(table, key, f"release {name!r}")
+    place = f"release {name!r}"
+    for key in ("mechanism", "recipient", "where"):
+        if table.get(key) is not None:
+            _text(table, key, place)
     epsilon, share = table.get("epsilon"), table.get("share")
     if epsilon is not None:
-        positive_nano(epsilon, f"epsilon of release {name!r}")
+        positive_nano(epsilon, f"epsilon of {place}")
     if share is not None:
         if epsilon is not None:
-            raise InputError(
-                f"release {name!r} gives both `epsilon` (one for all) and `share` (of everyone's own); keep one"
-            )
+            raise InputError(f"{place} gives both `epsilon` (one for all) and `share` (of everyone's own); keep one")
         share = _share(share, name)
+    mechanism = table.get("mechanism") or AUTO
     return Request(
         name=name,
-        kind=kind,
-        mechanism=table.get("mechanism", "auto"),
+        kind=kind.name,
+        mechanism=mechanism,
         epsilon=epsilon,
         share=share,
         recipient=table.get("recipient"),
         where=table.get("where"),
-        options={k: v for k, v in table.items() if k not in _COMMON},
+        parameters=kind.check({k: v for k, v in table.items() if k not in COMMON}, mechanism, place),
     )
 
 

@@ -6,10 +6,10 @@ import base64
 import html
 import io
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sfumato.releases.kinds.base import Result
-from sfumato.releases.pipeline import Priced
+from sfumato.results import Result
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2433; --soft: #5b6478; --line: #d9dee8; --back: #fff; --card: #f5f7fb; }
@@ -29,17 +29,15 @@ pre { background: var(--card); padding: 1rem; overflow-x: auto; font-size: .8rem
 _MOST_ROWS = 40
 
 
-def report(priced: Priced, result: Result, made: dict[str, Any]) -> str:
+def report(result: Result, made: Mapping[str, Any]) -> str:
     """The page. `made` is the certificate."""
-    request = priced.request
-    guarantee = made["guarantee"]
+    guarantee, asked = made["guarantee"], made["asked"]
+    name = str(made["release"])
     parts = [
-        f"<h1>{_text(request.name)}</h1>",
-        f"<p class=soft>{_text(request.kind)} of {_text(made['dataset'])}"
-        + (f", where {_text(request.where)}" if request.where else "")
-        + f" · {_text(made['created'])} · sfumato {_text(made['software']['version'])}</p>",
+        f"<h1>{_text(name)}</h1>",
+        f"<p class=soft>{_text(_question(made))} · {_text(made['created'])} · sfumato {made['software']['version']}</p>",
         _headline(result),
-        _figure(result, f"Plot of {request.name}"),
+        _figure(result, f"Plot of {name}"),
         "<h2>What is promised</h2>",
         f"<p class='promise{'' if guarantee['private'] else ' stop'}'>{_text(guarantee['sentence'])}</p>",
         *(f"<p class='promise warn'>{_text(w)}</p>" for w in made["warnings"]),
@@ -51,11 +49,15 @@ def report(priced: Priced, result: Result, made: dict[str, Any]) -> str:
         "<h2>How it was made</h2>",
         _rows(
             {
+                **{f"column {column}": words for column, words in made["schema"]["columns"].items()},
+                "where": asked.get("where") or "everybody",
                 "mechanism": made["mechanism"],
                 "expected error (root mean square)": _number(made["expected_rmse"]),
-                **{f"parameter: {k}": _brief(v) for k, v in made["parameters"].items()},
+                **{f"parameter: {k}": _brief(v) for k, v in _flat(made["parameters"])},
                 "charged ε": made["charged"]["epsilon"],
+                "recipient": made.get("recipient") or "everybody",
                 "ledger entry": made["reservation"],
+                "schema (SHA-256)": made["schema"]["digest"],
             }
         ),
         "<h3>Steps</h3>",
@@ -63,7 +65,7 @@ def report(priced: Priced, result: Result, made: dict[str, Any]) -> str:
         "<h3>Mechanisms, as previewed</h3>",
         _table(
             ["mechanism", "expected error", "note"],
-            [[o.mechanism, _number(o.expected_rmse), o.note] for o in priced.options],
+            [[o["mechanism"], _number(o["expected_rmse"]), o["note"]] for o in made["previewed"]],
         ),
         "<details><summary>Certificate</summary><pre>"
         + _text(json.dumps(made, indent=1, ensure_ascii=False, default=str))
@@ -72,9 +74,28 @@ def report(priced: Priced, result: Result, made: dict[str, Any]) -> str:
     body = "\n".join(p for p in parts if p)
     return (
         "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-        f"<title>{_text(request.name)}: private release</title><style>{_STYLE}</style></head>"
+        f"<title>{_text(name)}: private release</title><style>{_STYLE}</style></head>"
         f"<body>\n{body}\n</body></html>\n"
     )
+
+
+def _question(made: Mapping[str, Any]) -> str:
+    """What was asked, in a line: mean of age in clinic, where ward = 'A'."""
+    asked = made["asked"]
+    of = asked.get("column") or " x ".join(asked.get("columns") or ()) or asked.get("target")
+    subject = f"{made['kind']} of {of} in {made['dataset']}" if of else f"{made['kind']} in {made['dataset']}"
+    return subject + (f", where {asked['where']}" if asked.get("where") else "")
+
+
+def _flat(parameters: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested parameters as lines, lists as words: nobody reads a dictionary."""
+    for key, value in parameters.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{key}: ")
+        elif isinstance(value, list | tuple):
+            yield f"{above}{key}", ", ".join(_brief(v) for v in value)
+        else:
+            yield f"{above}{key}", value
 
 
 def picture(result: Result) -> bytes:
@@ -124,10 +145,16 @@ def _people(guarantee: dict[str, Any]) -> str:
     rows = guarantee.get("people")
     if not rows:
         return ""
-    step = max(1, len(rows) // _MOST_ROWS)
-    return "<h3>What each group of people loses</h3>" + _table(
-        ["group", "people", "granted ε", "used ε"],
-        [[r.get("group", ""), f"{r['people']:,}", r["granted"], r["used"]] for r in rows[::step]],
+    step = -(-len(rows) // _MOST_ROWS)
+    shown = rows[::step]
+    left = "" if step == 1 else f"<p class=soft>{len(shown)} of {len(rows):,} groups; all are in certificate.json</p>"
+    return (
+        "<h3>What each group of people loses</h3>"
+        + _table(
+            ["group", "people", "granted ε", "used ε"],
+            [[r.get("group", ""), f"{r['people']:,}", r["granted"], r["used"]] for r in shown],
+        )
+        + left
     )
 
 

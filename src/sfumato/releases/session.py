@@ -3,132 +3,41 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from sfumato.errors import InputError
 from sfumato.ledger import Balance, Ledger, Reservation
+from sfumato.offers import Facts, Request
 from sfumato.privacy.source import SECURE, Source
 from sfumato.privacy.units import Epsilon
-from sfumato.releases.kinds import Facts, option_keys
-from sfumato.releases.kinds.base import Result
-from sfumato.releases.pipeline import Done, Priced, charge_and_run, price
-from sfumato.releases.plan import Request, parse_request
+from sfumato.releases import folder as folders
+from sfumato.releases.asking import Asked, Common, Preview
+from sfumato.releases.certificate import certificate
+from sfumato.releases.kinds import KindName
+from sfumato.releases.pipeline import charge_and_run, price
+from sfumato.releases.plan import parse_request
+from sfumato.results import Result
 
 if TYPE_CHECKING:
+    from sfumato.grids import Network, Synopsis
+    from sfumato.histograms import Histogram
+    from sfumato.people import Estimate
     from sfumato.privacy.budgets import PersonBudgets
     from sfumato.tables import Dataset, Roster, Schema
-
-
-class Released:
-    """A finished release: everything its result has (`value`, `interval()`, `guarantee`, `plot()`...), and `save()`."""
-
-    repeated = False
-
-    def __init__(self, done: Done, dataset: str) -> None:
-        self._done = done
-        self._dataset = dataset
-
-    @property
-    def result(self) -> Result:
-        """The result of the mechanism itself."""
-        return self._done.result
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._done.result, name)
-
-    def save(self, folder: str | Path) -> Path:
-        """Write the artefact folder: data, certificate.json and report.html."""
-        from sfumato.releases import folder as artefact
-
-        target = Path(folder)
-        earlier = artefact.prepare(target, self._done.fingerprint)
-        if earlier is None:
-            artefact.write(
-                target,
-                self._done.priced,
-                self._done.result,
-                dataset=self._dataset,
-                reservation=self._done.reservation.id,
-                fingerprint=self._done.fingerprint,
-            )
-        elif artefact.data_digest(self._done.result) != earlier.get("files", {}).get(artefact.DATA):
-            raise InputError(f"{target} holds another release of the same request, with other noise; choose another folder")
-        return target
-
-    def __repr__(self) -> str:
-        return repr(self._done.result)
-
-
-class Stored:
-    """A release that was paid for before, as the ledger kept it: `data` is its `to_dict()`, nothing was charged."""
-
-    repeated = True
-
-    def __init__(self, reservation: Reservation) -> None:
-        self.entry = reservation.id
-        self.data: dict[str, Any] = dict((reservation.artefact or {}).get("result", {}))
-
-    def __getattr__(self, name: str) -> Any:
-        if name in self.data:
-            return self.data[name]
-        raise AttributeError(
-            f"a stored release has no {name!r}; it keeps {', '.join(self.data)}. Save a release when it is made: r.save(...)"
-        )
-
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The interval that was stored with it."""
-        low, high = self.data["interval"]
-        if confidence != self.data.get("confidence", 0.95):
-            raise InputError(f"the stored interval has confidence {self.data.get('confidence', 0.95)}")
-        return low, high
-
-    def __repr__(self) -> str:
-        return f"Stored(ledger entry {self.entry}: {self.data.get('kind')} {self.data.get('value', '')})"
-
-
-class Preview(Sequence[Any]):
-    """The options for a request, best first; prints as a table."""
-
-    def __init__(self, priced: Priced) -> None:
-        self.priced = priced
-
-    def __len__(self) -> int:
-        return len(self.priced.options)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.priced.options[index]
-
-    def to_frame(self) -> Any:
-        """One row per mechanism."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            [
-                {
-                    "mechanism": o.mechanism,
-                    "expected_rmse": o.expected_rmse,
-                    "epsilon": o.charge.total / 1e9,
-                    "chosen": o is self.priced.chosen,
-                    "note": o.note,
-                }
-                for o in self.priced.options
-            ]
-        )
-
-    def __repr__(self) -> str:
-        return str(self.to_frame().to_string(index=False))
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame().to_html(index=False))
 
 
 class Table:
     """A private table with its public schema, its people's budgets and its ledger. Made by `open`.
 
-    Every method prices its request from public facts, charges the ledger, and only then reads the table.
+    Every method prices its request from public facts, charges the ledger, and only then reads the table. The same request
+    again returns what was released the first time, at no cost, with ``repeated = True``.
+
+    Every method that releases takes, beside its own, the same keywords: `epsilon` (one ε for everybody) or `share` (of
+    everyone's own budget), `mechanism` ("auto" takes the best by preview) with its `parameters`, `recipient` (who is to
+    have it) and `name` (what it is called in the ledger).
     """
 
     def __init__(
@@ -153,6 +62,7 @@ class Table:
 
     @property
     def schema(self) -> Schema:
+        """The public schema."""
         return self.dataset.schema
 
     @property
@@ -192,56 +102,191 @@ class Table:
         """Who has what left."""
         return self.ledger.balance(self.name)
 
-    def preview(self, kind: str, **request: Any) -> Preview:
-        """Price and expected error of every applicable mechanism; nothing is read, nothing is spent."""
-        return Preview(price(self._request(kind, request), self.facts))
+    def preview(self, kind: KindName, **asked: Unpack[Asked]) -> Preview:
+        """Price and expected error of every applicable mechanism; nothing is read, nothing is spent.
 
-    def count(self, *, where: str | None = None, **request: Any) -> Released | Stored:
-        """How many rows satisfy a condition."""
-        return self.release("count", where=where, **request)
+        Parameters
+        ----------
+        kind : "count", "sum", "mean", "histogram" or "synthesize"
+        asked
+            `where`, `column`, `columns`, `target` and the other keys of the kind, and what the class lists. Without
+            `epsilon` or `share` the prices are for everyone's whole budget.
 
-    def sum(self, column: str, *, where: str | None = None, **request: Any) -> Released | Stored:
-        """The sum of a numeric column over the rows that satisfy a condition."""
-        return self.release("sum", column=column, where=where, **request)
-
-    def mean(self, column: str, *, where: str | None = None, **request: Any) -> Released | Stored:
-        """The mean of a numeric column over the rows that satisfy a condition."""
-        return self.release("mean", column=column, where=where, **request)
-
-    def histogram(self, *columns: str, where: str | None = None, **request: Any) -> Released | Stored:
-        """Counts per bin of one or more columns."""
-        return self.release("histogram", columns=list(columns), where=where, **request)
-
-    def synthesize(self, *, target: str, **request: Any) -> Released | Stored:
-        """A synthetic table for predicting `target`."""
-        return self.release("synthesize", target=target, **request)
-
-    def release(self, kind: str, **request: Any) -> Released | Stored:
-        """Make a release of any kind; see the keys of the kind in a plan file.
-
-        The same request again returns what was released the first time, at no cost.
+        Returns
+        -------
+        Preview
+            Prints as a table; a sequence of `Offer`.
         """
-        priced = price(self._request(kind, request), self.facts)
+        return Preview(price(self._request(kind, asked), self.facts))
+
+    def count(
+        self,
+        *,
+        where: str | None = None,
+        selectivity: float | None = None,
+        **common: Unpack[Common],
+    ) -> Estimate:
+        """How many rows satisfy a condition.
+
+        Parameters
+        ----------
+        where : str, optional
+            The condition; everybody if left out.
+        selectivity : float, optional
+            A public guess of the share of rows that satisfy it.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Estimate
+        """
+        asked = {"where": where, "selectivity": selectivity}
+        return cast("Estimate", self._release("count", asked, common))
+
+    def sum(
+        self,
+        column: str,
+        *,
+        where: str | None = None,
+        **common: Unpack[Common],
+    ) -> Estimate:
+        """The sum of a numeric column over the rows that satisfy a condition.
+
+        Parameters
+        ----------
+        column : str
+            Numeric in the schema; values are clamped to its bounds.
+        where : str, optional
+            The condition.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Estimate
+        """
+        asked = {"column": column, "where": where}
+        return cast("Estimate", self._release("sum", asked, common))
+
+    def mean(
+        self,
+        column: str,
+        *,
+        where: str | None = None,
+        **common: Unpack[Common],
+    ) -> Estimate:
+        """The mean of a numeric column over the rows that satisfy a condition.
+
+        Parameters
+        ----------
+        column : str
+            Numeric in the schema; values are clamped to its bounds.
+        where : str, optional
+            The condition.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Estimate
+        """
+        asked = {"column": column, "where": where}
+        return cast("Estimate", self._release("mean", asked, common))
+
+    def histogram(
+        self,
+        *columns: str,
+        where: str | None = None,
+        purpose: str | None = None,
+        bin_budgets: Sequence[float] | None = None,
+        **common: Unpack[Common],
+    ) -> Histogram:
+        """Counts per cell of one or more columns.
+
+        Parameters
+        ----------
+        columns : str
+            Names of columns.
+        where : str, optional
+            The condition.
+        purpose : "shape" or "ranges", optional
+            What it is for: its shape (the default), or sums over ranges of bins.
+        bin_budgets : one ε per cell, optional
+            What a record in each cell may lose.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Histogram
+        """
+        asked = {"columns": list(columns), "where": where, "purpose": purpose, "bin_budgets": bin_budgets}
+        return cast("Histogram", self._release("histogram", asked, common))
+
+    def synthesize(
+        self,
+        *,
+        target: str,
+        where: str | None = None,
+        attributes: Sequence[str] | None = None,
+        **common: Unpack[Common],
+    ) -> Synopsis | Network:
+        """A synthetic table for predicting `target`.
+
+        Parameters
+        ----------
+        target : str
+            The column to predict.
+        where : str, optional
+            The condition.
+        attributes : sequence of str, optional
+            The predictors to consider; every other column if left out.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Synopsis or Network
+        """
+        asked = {"target": target, "where": where, "attributes": attributes}
+        return cast("Synopsis | Network", self._release("synthesize", asked, common))
+
+    def release(self, kind: KindName, **asked: Unpack[Asked]) -> Result:
+        """Make a release of any kind, with the keys that a plan's [[release]] has; see `preview`."""
+        return self._release(kind, {}, asked)
+
+    def _release(self, kind: str, given: Mapping[str, Any], common: Mapping[str, Any]) -> Result:
+        request = self._request(kind, {**given, **common})
+        if request.epsilon is None and request.share is None and self.facts.budgets is not None:
+            raise InputError(
+                "say how much this may cost: share=0.1 for a tenth of everyone's own budget (share=1 for all of it), or "
+                "epsilon=... for one ε for all"
+            )
+        priced = price(request, self.facts)
+
+        def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
+            made = certificate(priced, result, dataset=self.name, reservation=reservation.id, fingerprint=fingerprint)
+            result.with_receipt(folders.LedgerReceipt(made))
+            return folders.stored(result, made)
+
         done, reservation = charge_and_run(
             priced,
             dataset_name=self.name,
             ledger=self.ledger,
             dataset=replace(self.dataset, budgets=priced.facts.roster, roster_only=True),
             source=self._source,
-            finish=_remember,
+            finish=finish,
         )
-        return Stored(reservation) if done is None else Released(done, self.name)
+        return folders.recalled(reservation.artefact, request.name) if done is None else done.result
 
-    def _request(self, kind: str, given: dict[str, Any]) -> Request:
-        asked = {"name": kind, "kind": kind} | {k: v for k, v in given.items() if v is not None}
-        return parse_request(asked, option_keys(), "the request")
+    def _request(self, kind: str, given: Mapping[str, Any]) -> Request:
+        keys = {k: v for k, v in given.items() if k != "parameters"} | dict(given.get("parameters") or {})
+        asked = {k: v for k, v in keys.items() if v is not None}
+        return parse_request({"name": kind, "kind": kind, **asked}, "the request")
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, columns {', '.join(self.schema.names)})"
-
-
-def _remember(result: Result, _reservation: Reservation, _fingerprint: str) -> dict[str, Any]:
-    return {"result": result.to_dict()}
 
 
 def open(
@@ -280,6 +325,10 @@ def open(
         A public head count.
     noise : Source
         Secure by default; `sf.Seeded(seed)` for experiments, which are marked not private.
+
+    Returns
+    -------
+    Table
     """
     from sfumato.tables import open as describe
 

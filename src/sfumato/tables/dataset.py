@@ -122,7 +122,7 @@ class Dataset:
     def counts(self, columns: str | Sequence[str], where: Where = None) -> NDArray[np.int64]:
         """Rows per cell, as a dense array with one axis per column."""
         names = self._names(columns)
-        shape = self._dense_shape(names)
+        shape = dense_shape(self.schema, names)
         codes, counts = self.sparse_counts(names, where)
         dense = np.zeros(shape, dtype=np.int64)
         dense[tuple(codes.T)] = counts
@@ -147,7 +147,7 @@ class Dataset:
         rolled up from those.
         """
         wanted = [self._names(c) for c in columns]
-        shapes = [self._dense_shape(names) for names in wanted]
+        shapes = [dense_shape(self.schema, names) for names in wanted]
         if len(wanted) == 1:
             return [self.counts(wanted[0], where)]
         union = tuple(dict.fromkeys(name for names in wanted for name in names))
@@ -255,7 +255,7 @@ class Dataset:
         """
         self._roster()
         names = self._names(by) if len(by) else ()
-        shape = self._dense_shape(names) if names else ()
+        shape = dense_shape(self.schema, names) if names else ()
         return sums.weighted(self, weights, measure, self._steps(measure, steps), names, shape, where)
 
     # --------------------------------------------------------------------------------------- internals
@@ -276,15 +276,6 @@ class Dataset:
         if len(set(names)) < len(names):
             raise SchemaError(f"a column is named twice in {', '.join(names)}")
         return names
-
-    def _dense_shape(self, names: Sequence[str]) -> tuple[int, ...]:
-        shape = self.schema.shape(names)
-        if math.prod(shape) > MAX_CELLS:
-            raise SchemaError(
-                f"{' x '.join(map(str, shape))} = {math.prod(shape)} cells over {', '.join(names)}; at most {MAX_CELLS}: "
-                "use fewer columns or coarser bins"
-            )
-        return shape
 
     def _steps(self, measure: str | None, steps: int | None) -> int:
         if measure is None:
@@ -343,6 +334,17 @@ class Dataset:
             name: source_of(rows[short], self.schema[name], engine=engine.name, what=f"column {name!r}", text=engine.text)
             for name, short in alias.items()
         }
+
+
+def dense_shape(schema: Schema, names: Sequence[str]) -> tuple[int, ...]:
+    """Cells per column, refused where all of them together are too many for a dense array: a public fact."""
+    shape = schema.shape(names)
+    if math.prod(shape) > MAX_CELLS:
+        raise SchemaError(
+            f"{' x '.join(map(str, shape))} = {math.prod(shape):,} cells over {', '.join(names)}; at most {MAX_CELLS:,}: "
+            "use fewer columns or coarser bins"
+        )
+    return shape
 
 
 def _use(domain: Domain) -> str:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import InputError
+from sfumato.palette import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
 
 if TYPE_CHECKING:
     from sfumato.classifiers.counting.additive import PrivateAdditive
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
 
 
 def used_columns(model: PrivateAdditive) -> list[str]:

@@ -17,6 +17,7 @@ from sfumato.privacy.noise import laplace_variance
 from sfumato.privacy.source import Generator
 from sfumato.records.attributes import Attribute
 from sfumato.records.levels import Levels
+from sfumato.results import Result
 from sfumato.tables.domains import Domain
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ Parents = tuple[tuple[int, int], ...]  # (column, level); the last column is the
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class Network(Result):
     """A published network: who depends on whom, and the noisy marginals. Sampling is post-processing."""
 
     links: tuple[tuple[int, Parents], ...]

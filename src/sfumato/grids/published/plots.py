@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sfumato.palette import BLUE, GREEN, GREY, ORANGE, PINK, SKY, VERMILION, YELLOW
 from sfumato.tables.plots import plot_schema
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PALETTE", "plot_network", "plot_schema", "plot_synopsis"]
 
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")  # Okabe-Ito
+PALETTE = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, YELLOW, GREY)
 _MOST_BARS = 40
 
 

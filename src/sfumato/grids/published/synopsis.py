@@ -20,6 +20,7 @@ from sfumato.privacy.noise import laplace_variance
 from sfumato.privacy.source import Generator
 from sfumato.privacy.units import NANO
 from sfumato.records.attributes import Attribute
+from sfumato.results import Result
 from sfumato.tables.domains import Domain
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Synopsis:
+class Synopsis(Result):
     """A private synopsis for classification.
 
     Attributes

@@ -11,7 +11,7 @@ from sfumato.histograms.estimation.measurements import Measurement
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class HistogramEstimate:
     """The outcome of one mechanism on one flat histogram.
 
     Attributes

@@ -7,8 +7,10 @@ fact that counts are not negative.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,24 @@ class Measurement:
     @classmethod
     def of_bins(cls, noisy: Ints, rates: Ints) -> Measurement:
         return cls(np.arange(noisy.size), noisy, rates)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For artefacts; bins that were measured one by one need no list of groups."""
+        alone = self.labels.size == self.totals.size and bool((self.labels == np.arange(self.labels.size)).all())
+        groups = None if alone else self.labels.tolist()
+        rate = (
+            self.rates.tolist()
+            if self.rates.size and (self.rates != self.rates[0]).any()
+            else int(self.rates.max(initial=0))
+        )
+        return {"groups": groups, "totals": self.totals.tolist(), "rates": rate}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Measurement:
+        """The measurement that `to_dict` wrote down."""
+        totals = np.array(data["totals"], dtype=np.int64)
+        labels = np.arange(totals.size) if data["groups"] is None else np.array(data["groups"], dtype=np.int64)
+        return cls(labels, totals, np.array(np.broadcast_to(np.array(data["rates"], dtype=np.int64), totals.shape)))
 
     def bounds(self, mask: NDArray[np.bool_], confidence: float) -> tuple[float, float]:
         """An interval for the sum over `mask` that covers it with at least about the given probability.

@@ -20,10 +20,11 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.histograms.budgets import Ints, share
 from sfumato.histograms.estimation.clustering import greedy_clusters, optimal_clusters
-from sfumato.histograms.estimation.estimate import Estimate
+from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
 from sfumato.privacy import NANO, Meter
 from sfumato.privacy.noise import laplace_variance
+from sfumato.registry import Mechanism, Parameter
 
 FIRST_PERCENT = 85
 THRESHOLD = 0.35
@@ -35,7 +36,7 @@ def ahp(
     rates: Ints,
     meter: Meter,
     clustering: Literal["optimal", "greedy"] = "optimal",
-) -> Estimate:
+) -> HistogramEstimate:
     """Noise, sort, cluster, noise the clusters.
 
     >>> ahp(lambda: np.array([0, 0, 90, 91]), rates=np.full(4, 10**9), meter=Meter()).counts.shape
@@ -50,7 +51,7 @@ def ahp(
     rate = np.full(size.size, np.iinfo(np.int64).max)
     np.minimum.at(rate, labels, second)
     totals = meter.laplace(lambda: sums(counts(), labels, size.size), rate=rate, label="cluster totals")
-    return Estimate(
+    return HistogramEstimate(
         mechanism="ahp",
         counts=(totals / size)[labels],
         noise=(np.sqrt(laplace_variance(rate)) / size)[labels],
@@ -76,3 +77,17 @@ def sums(counts: Ints, labels: Ints, groups: int) -> Ints:
     totals = np.zeros(groups, dtype=np.int64)
     np.add.at(totals, labels, counts)
     return totals
+
+
+CLUSTERING = Parameter(
+    "clustering", "text", "the best, or the paper's greedy ones", "optimal", choices=("optimal", "greedy")
+)
+MECHANISM = Mechanism(
+    "ahp",
+    ("histogram",),
+    ahp,
+    "noise, sort, cluster, noise the clusters; needs no order",
+    parameters=(CLUSTERING,),
+    rank={"shape": 5, "ranges": 8},
+    paper="Zhang, Chen, Xu, Meng & Xie 2014",
+)

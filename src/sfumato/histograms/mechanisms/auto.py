@@ -1,4 +1,4 @@
-"""`auto` and `auto_ranges`: the defaults. They choose between two ways of measuring, privately, and take the better one.
+"""`auto_shape` and `auto_ranges`, the defaults: they choose between two ways of measuring, privately, and take the better.
 
 Over ordered bins two things can be done with a budget. *Stretches*: find stretches of nearly equal bins and measure
 only their totals (`dawa`); unbeatable while single bins drown in the noise. *Bins*: measure every bin (`covariate` for
@@ -10,8 +10,8 @@ of two errors:
 - what bin by bin noise leaves: about the count or one noise scale, whichever is smaller, in each bin.
 
 Their difference is one number that a record moves by little. It is measured with 3% of the budget (5% below 2048 bins)
-and compared with 0; small histograms (below 512 bins), where 5% says nothing, skip the choice, and unordered bins leave
-none.
+and compared with 0; small histograms (below 512 bins), where 5% says nothing, skip the choice. Unordered bins leave none:
+there `geb` is the default.
 
 **Guarantee.** A record in bin i loses at most ``rates[i]``.
 
@@ -30,34 +30,33 @@ import numpy as np
 
 from sfumato.errors import InputError
 from sfumato.histograms.budgets import Ints
-from sfumato.histograms.estimation.estimate import Estimate
+from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.mechanisms.covariate import covariate
 from sfumato.histograms.mechanisms.dawa import LATTICE, SHAPE_PERCENT, dawa, dawa_shape, deviations, intervals
-from sfumato.histograms.mechanisms.geb import geb
 from sfumato.histograms.mechanisms.hierarchical import hierarchical
+from sfumato.histograms.mechanisms.identity import at_most_plain_noise
 from sfumato.privacy import NANO, Meter
 from sfumato.privacy.partition import least_cost
+from sfumato.registry import Mechanism
 
 FEWEST_TO_CHOOSE = 512
 BIN_WEIGHT = 13  # sixteenths: what bin by bin noise leaves, after empirical Bayes, per capped count
 LEAN = 1.0  # noise scales by which stretches are preferred: where the difference drowns, so do the bins
 
 
-def auto(counts: Callable[[], Ints], *, rates: Ints, meter: Meter, ordered: bool = True) -> Estimate:
+def auto_shape(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """The default for the shape of a histogram.
 
-    >>> auto(lambda: np.arange(100) // 10, rates=np.full(100, 10**9), meter=Meter()).mechanism
+    >>> auto_shape(lambda: np.arange(100) // 10, rates=np.full(100, 10**9), meter=Meter()).mechanism
     'covariate'
     """
-    if not ordered:
-        return geb(counts, rates=rates, meter=meter)
     if rates.size < FEWEST_TO_CHOOSE:
         return covariate(counts, rates=rates, meter=meter)
     stretches, left, spent = prefer_stretches(counts, rates=rates, meter=meter)
     return _after(spent, (dawa_shape if stretches else covariate)(counts, rates=left, meter=meter))
 
 
-def auto_ranges(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Estimate:
+def auto_ranges(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """The default for sums over ranges of ordered bins.
 
     >>> auto_ranges(lambda: np.arange(100) // 10, rates=np.full(100, 10**9), meter=Meter()).mechanism
@@ -69,7 +68,7 @@ def auto_ranges(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Est
     return _after(spent, (dawa if stretches else hierarchical)(counts, rates=left, meter=meter))
 
 
-def _after(spent: int, made: Estimate) -> Estimate:
+def _after(spent: int, made: HistogramEstimate) -> HistogramEstimate:
     chosen = {**made.parameters, "chosen": made.mechanism}
     return replace(made, losses=made.losses + spent, parameters=chosen)
 
@@ -99,3 +98,24 @@ def error_difference(counts: Ints, rate: float) -> int:
     partition = int(cost[least_cost(lines.starts, lines.stops, cost)].sum())
     capped = int(np.minimum(counts, int(NANO / rate)).sum())
     return partition - BIN_WEIGHT * capped
+
+
+MECHANISMS = (
+    Mechanism(
+        "auto_shape",
+        ("histogram",),
+        auto_shape,
+        "for the shape: stretches or single bins, chosen privately",
+        needs=("order",),
+        expected=at_most_plain_noise,
+        rank={"shape": 1},
+    ),
+    Mechanism(
+        "auto_ranges",
+        ("histogram",),
+        auto_ranges,
+        "for sums over ranges: stretches or a tree of bins, chosen privately",
+        needs=("order",),
+        rank={"ranges": 1},
+    ),
+)

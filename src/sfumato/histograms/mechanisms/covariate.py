@@ -18,11 +18,13 @@ from collections.abc import Callable
 import numpy as np
 
 from sfumato.histograms.budgets import Floats, Ints
-from sfumato.histograms.estimation.estimate import Estimate
+from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
 from sfumato.histograms.estimation.npmle import MARGIN, REACH, Cells, gather, learn_prior, spread_back
 from sfumato.histograms.mechanisms.geb import FEW_RECORDS, shrink
+from sfumato.histograms.mechanisms.identity import at_most_plain_noise
 from sfumato.privacy import NANO, Meter
+from sfumato.registry import Mechanism
 
 WINDOWS = (1, 2, 4, 8, 16, 32, 64, 128)
 STRATA, LEAST_PER_STRATUM, LEAST_BINS = 12, 48, 64
@@ -31,7 +33,7 @@ TRIAL_STEPS, FINAL_STEPS = 25, 25
 GRID_STEP = 0.5
 
 
-def covariate(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Estimate:
+def covariate(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """Noise every bin, shrink every bin towards what its neighbours suggest.
 
     >>> covariate(lambda: np.arange(100) // 10, rates=np.full(100, 10**9), meter=Meter()).counts.shape
@@ -39,7 +41,7 @@ def covariate(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Estim
     """
     noisy = meter.laplace(counts, rate=rates, label="histogram counts")
     mean, variance, window = shrink_by_neighbours(noisy, rates)
-    return Estimate(
+    return HistogramEstimate(
         mechanism="covariate",
         counts=mean,
         noise=np.sqrt(variance),
@@ -139,3 +141,14 @@ def _predicts(cells: Cells, strata: Ints, halves: list[Ints], common: Floats) ->
         priors = _fit(cells, tallies[learn], common, steps=TRIAL_STEPS)
         score += float((tallies[test] * np.log(cells.kernel @ priors)).sum())
     return score
+
+
+MECHANISM = Mechanism(
+    "covariate",
+    ("histogram",),
+    covariate,
+    "noise on every bin, then shrunk towards what its neighbours suggest",
+    needs=("order",),
+    expected=at_most_plain_noise,
+    rank={"shape": 2, "ranges": 4},
+)

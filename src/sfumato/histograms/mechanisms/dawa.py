@@ -25,12 +25,13 @@ import numpy as np
 
 from sfumato.errors import InputError
 from sfumato.histograms.budgets import Ints, share
-from sfumato.histograms.estimation.estimate import Estimate
+from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
 from sfumato.histograms.mechanisms.ahp import sums
 from sfumato.histograms.mechanisms.geb import shrink
 from sfumato.histograms.mechanisms.hierarchical import best_branching, measure_tree, reconcile
 from sfumato.privacy import NANO, Meter
+from sfumato.registry import Mechanism
 
 RANGE_PERCENT, SHAPE_PERCENT = 25, 50  # of the budget for the partition
 LATTICE = 16  # costs are counted in sixteenths of a record
@@ -129,7 +130,7 @@ def _cut(counts: Callable[[], Ints], rates: Ints, meter: Meter, percent: int) ->
     return labels, np.minimum.reduceat(second, np.flatnonzero(np.diff(labels, prepend=-1))), nano
 
 
-def dawa(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Estimate:
+def dawa(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """Cut, measure the stretches (by a tree where there are many), spread evenly. For range queries.
 
     >>> dawa(lambda: np.array([9, 9, 9, 9, 0, 0, 0, 0]), rates=np.full(8, 10**9), meter=Meter()).counts.shape
@@ -143,7 +144,7 @@ def dawa(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Estimate:
     tree, losses = measure_tree(lambda: sums(counts(), labels, left.size), rates=left, meter=meter, branching=b, height=h)
     totals, variance = reconcile(tree, branching=b)
     size = np.bincount(labels)
-    return Estimate(
+    return HistogramEstimate(
         mechanism="dawa",
         counts=(totals / size)[labels],
         noise=(np.sqrt(variance) / size)[labels],
@@ -154,7 +155,7 @@ def dawa(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Estimate:
     )
 
 
-def dawa_shape(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Estimate:
+def dawa_shape(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """Cut, measure the stretches, shrink their totals by empirical Bayes, spread evenly. For the shape.
 
     >>> dawa_shape(lambda: np.array([9, 9, 9, 9, 0, 0, 0, 0]), rates=np.full(8, 10**9), meter=Meter()).counts.shape
@@ -164,7 +165,7 @@ def dawa_shape(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Esti
     totals = meter.laplace(lambda: sums(counts(), labels, left.size), rate=left, label="totals of stretches")
     mean, variance = shrink(totals, left, simpler=False)
     size = np.bincount(labels)
-    return Estimate(
+    return HistogramEstimate(
         mechanism="dawa_shape",
         counts=(mean / size)[labels],
         noise=(np.sqrt(variance) / size)[labels],
@@ -172,3 +173,25 @@ def dawa_shape(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Esti
         measurements=(Measurement(labels, totals, left),),
         parameters={"stretches": int(size.size)},
     )
+
+
+MECHANISMS = (
+    Mechanism(
+        "dawa_shape",
+        ("histogram",),
+        dawa_shape,
+        "stretches of nearly equal bins; for when single bins drown in the noise",
+        needs=("order",),
+        rank={"shape": 3, "ranges": 9},
+        paper="Li, Hay, Miklau & Wang 2014",
+    ),
+    Mechanism(
+        "dawa",
+        ("histogram",),
+        dawa,
+        "stretches of nearly equal bins, measured for ranges",
+        needs=("order",),
+        rank={"shape": 9, "ranges": 3},
+        paper="Li, Hay, Miklau & Wang 2014",
+    ),
+)

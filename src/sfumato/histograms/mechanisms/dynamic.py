@@ -29,9 +29,10 @@ from numpy.typing import ArrayLike
 
 from sfumato.errors import InputError, PrivacyError
 from sfumato.histograms.budgets import Floats, Ints
-from sfumato.histograms.estimation.estimate import Estimate
-from sfumato.histograms.mechanisms.ahp import ahp
+from sfumato.histograms.estimation.estimate import HistogramEstimate
+from sfumato.histograms.mechanisms.ahp import CLUSTERING, ahp
 from sfumato.privacy import Meter
+from sfumato.registry import Mechanism, Parameter
 
 ORDER_REFUSED = (
     "an order taken from the counts makes the noise scale depend on the data, which no ε covers; "
@@ -77,7 +78,7 @@ def dpa(
     delta: float = 0.075,
     order: ArrayLike | str = "bins",
     clustering: Literal["optimal", "greedy"] = "optimal",
-) -> Estimate:
+) -> HistogramEstimate:
     """AHP with budgets that fall along a public order, the largest being the one asked for.
 
     Parameters
@@ -96,7 +97,7 @@ def sdpa(
     meter: Meter,
     order: ArrayLike | str = "bins",
     clustering: Literal["optimal", "greedy"] = "optimal",
-) -> Estimate:
+) -> HistogramEstimate:
     """DPA's steepest form."""
     allowed = falling_rates(rates, sdpa_shares(rates.size), order)
     return _named("sdpa", ahp(counts, rates=allowed, meter=meter, clustering=clustering))
@@ -114,7 +115,7 @@ def falling_rates(rates: Ints, shares: Floats, order: ArrayLike | str) -> Ints:
     return np.where(scaled == 1.0, rates, allowed)
 
 
-def _named(name: str, made: Estimate, **parameters: float) -> Estimate:
+def _named(name: str, made: HistogramEstimate, **parameters: float) -> HistogramEstimate:
     return replace(made, mechanism=name, parameters={**made.parameters, **parameters})
 
 
@@ -130,3 +131,30 @@ def public_order(order: ArrayLike | str, n: int) -> Ints:
     if place.dtype.kind not in "iu" or place.shape != (n,) or not np.array_equal(np.sort(place), np.arange(n)):
         raise InputError(f"an order lists each of the {n} bin positions once")
     return place.astype(np.int64)
+
+
+_ORDER = Parameter("order", "any", "'bins', or every bin position once, the least protected first; public", "bins")
+MECHANISMS = (
+    Mechanism(
+        "dpa",
+        ("histogram",),
+        dpa,
+        "AHP with budgets that fall along a public order: protects late bins more",
+        parameters=(
+            Parameter("delta", "number", "how steeply the budgets fall: 0 all alike, 1 steepest", 0.075, low=0, high=1),
+            _ORDER,
+            CLUSTERING,
+        ),
+        rank={"shape": 10, "ranges": 10},
+        paper="Chan & Loukides 2017",
+    ),
+    Mechanism(
+        "sdpa",
+        ("histogram",),
+        sdpa,
+        "DPA at its steepest",
+        parameters=(_ORDER, CLUSTERING),
+        rank={"shape": 11, "ranges": 11},
+        paper="Chan & Loukides 2017",
+    ),
+)

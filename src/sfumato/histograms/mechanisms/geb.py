@@ -21,18 +21,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.histograms.budgets import Floats, Ints
-from sfumato.histograms.estimation.estimate import Estimate
+from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
 from sfumato.histograms.estimation.npmle import Cells, gather, learn_prior, posterior, spread_back
+from sfumato.histograms.mechanisms.identity import at_most_plain_noise
 from sfumato.privacy import NANO, Meter
 from sfumato.privacy.noise import laplace_variance
+from sfumato.registry import Mechanism
 
 HEAD_START = 3.0
 FEW_RECORDS = (3, 6, 9)
 FEW_SCALES = 6.0
 
 
-def geb(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Estimate:
+def geb(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """Noise every bin, shrink every bin.
 
     >>> bool(geb(lambda: np.array([0, 0, 90, 91]), rates=np.full(4, 10**9), meter=Meter()).counts.min() >= 0)
@@ -40,7 +42,7 @@ def geb(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Estimate:
     """
     noisy = meter.laplace(counts, rate=rates, label="histogram counts")
     mean, variance = shrink(noisy, rates)
-    return Estimate(
+    return HistogramEstimate(
         mechanism="geb",
         counts=mean,
         noise=np.sqrt(variance),
@@ -99,3 +101,13 @@ def _all_equal(noisy: Ints, rates: Ints, cells: Cells) -> tuple[float, Floats, F
     each[cells.fitted] += np.log(np.tanh(e[cells.fitted] / 2))
     n = noisy.size
     return float(each.sum()), np.full(n, level), np.full(n, float(laplace_variance(rates).mean()) / n)
+
+
+MECHANISM = Mechanism(
+    "geb",
+    ("histogram",),
+    geb,
+    "noise on every bin, then shrunk by empirical Bayes; needs no order",
+    expected=at_most_plain_noise,
+    rank={"shape": 4, "ranges": 5},
+)

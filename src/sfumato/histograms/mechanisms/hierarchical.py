@@ -22,10 +22,11 @@ import numpy as np
 
 from sfumato.errors import InputError
 from sfumato.histograms.budgets import Floats, Ints
-from sfumato.histograms.estimation.estimate import Estimate
+from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
 from sfumato.privacy import Meter
 from sfumato.privacy.noise import laplace_variance
+from sfumato.registry import Mechanism, Parameter
 
 MOST_BRANCHES = 1024
 
@@ -44,7 +45,9 @@ def best_branching(n: int) -> tuple[int, int]:
     return b, h
 
 
-def hierarchical(counts: Callable[[], Ints], *, rates: Ints, meter: Meter, branching: int | None = None) -> Estimate:
+def hierarchical(
+    counts: Callable[[], Ints], *, rates: Ints, meter: Meter, branching: int | None = None
+) -> HistogramEstimate:
     """Measure every level of the tree, then reconcile.
 
     >>> hierarchical(lambda: np.arange(16), rates=np.full(16, 10**9), meter=Meter()).counts.shape
@@ -54,7 +57,7 @@ def hierarchical(counts: Callable[[], Ints], *, rates: Ints, meter: Meter, branc
     b, h = best_branching(n) if branching is None else _given(branching, n)
     levels, losses = measure_tree(counts, rates=rates, meter=meter, branching=b, height=h)
     leaves, variance = reconcile(levels, branching=b)
-    return Estimate(
+    return HistogramEstimate(
         mechanism="hierarchical",
         counts=leaves,
         noise=np.sqrt(variance),
@@ -123,3 +126,23 @@ def reconcile(levels: tuple[Measurement, ...], *, branching: int) -> tuple[Float
             variance[k + 1] - part**2 * (spread - known)[parent],
         )
     return final, known
+
+
+def one_level(rates: Ints, total: int | None) -> tuple[float, str]:
+    """The error of a bin measured on its level alone."""
+    _, h = best_branching(rates.size)
+    single = float(np.sqrt(laplace_variance(np.maximum(rates // h, 1)).mean()))
+    return single, " (error of a bin before the tree is reconciled, which lowers it)"
+
+
+MECHANISM = Mechanism(
+    "hierarchical",
+    ("histogram",),
+    hierarchical,
+    "a tree of totals; the error of any range grows with its logarithm only",
+    parameters=(Parameter("branching", "whole", "children of a node; the best if left out", low=2, high=MOST_BRANCHES),),
+    needs=("order",),
+    expected=one_level,
+    rank={"shape": 8, "ranges": 2},
+    paper="Hay, Rastogi, Miklau & Suciu 2010; Qardaji, Yang & Li 2013",
+)

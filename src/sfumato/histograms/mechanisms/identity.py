@@ -14,20 +14,21 @@ from collections.abc import Callable
 import numpy as np
 
 from sfumato.histograms.budgets import Ints
-from sfumato.histograms.estimation.estimate import Estimate
+from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
 from sfumato.privacy import Meter
 from sfumato.privacy.noise import laplace_variance
+from sfumato.registry import Mechanism
 
 
-def identity(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Estimate:
+def identity(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """Noise on every bin; bins with a smaller budget get more of it.
 
     >>> identity(lambda: np.array([5, 0, 12]), rates=np.full(3, 10**9), meter=Meter()).expected_rmse.__round__(3)
     1.357
     """
     noisy = meter.laplace(counts, rate=rates, label="histogram counts")
-    return Estimate(
+    return HistogramEstimate(
         mechanism="identity",
         counts=noisy.astype(np.float64),
         noise=np.sqrt(laplace_variance(rates)),
@@ -40,3 +41,26 @@ def identity(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Estima
 def identity_rmse(rates: Ints) -> float:
     """Root mean squared error per bin: known before anything is read."""
     return float(np.sqrt(laplace_variance(rates).mean()))
+
+
+def plain_noise(rates: Ints, total: int | None) -> tuple[float, str]:
+    """The error of a bin, which public facts decide."""
+    return identity_rmse(rates), ""
+
+
+def at_most_plain_noise(rates: Ints, total: int | None) -> tuple[float, str]:
+    """The error of what starts from noise on every bin and improves it."""
+    bound = identity_rmse(rates)
+    capped = bound if total is None else min(bound, float(total))
+    return capped, " (error at most about that of plain noise; the data decides how much better)"
+
+
+MECHANISM = Mechanism(
+    "identity",
+    ("histogram",),
+    identity,
+    "independent noise on every bin; the only error is the noise",
+    expected=plain_noise,
+    rank={"shape": 7, "ranges": 6},
+    paper="Dwork, McSherry, Nissim & Smith 2006",
+)

@@ -16,15 +16,17 @@ from collections.abc import Callable
 import numpy as np
 
 from sfumato.histograms.budgets import Floats, Ints
-from sfumato.histograms.estimation.estimate import Estimate
+from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
+from sfumato.histograms.mechanisms.identity import at_most_plain_noise
 from sfumato.privacy import Meter
 from sfumato.privacy.noise import laplace_variance
+from sfumato.registry import Mechanism
 
 LONGEST = 512  # longest stretch that is considered: keeps the work at n times this
 
 
-def noisefirst(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Estimate:
+def noisefirst(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """Noise every bin, average over stretches of the line.
 
     >>> noisefirst(lambda: np.array([9, 9, 9, 0, 0]), rates=np.full(5, 10**9), meter=Meter()).counts.shape
@@ -35,7 +37,7 @@ def noisefirst(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Esti
     starts = merge(noisy.astype(np.float64), float(variance.mean()))
     length = np.diff(np.append(starts, rates.size))
     labels = np.repeat(np.arange(starts.size), length)
-    return Estimate(
+    return HistogramEstimate(
         mechanism="noisefirst",
         counts=(np.add.reduceat(noisy, starts) / length)[labels],
         noise=(np.sqrt(np.add.reduceat(variance, starts)) / length)[labels],
@@ -71,3 +73,15 @@ def merge(noisy: Floats, variance: float) -> Ints:
         stop = int(parent[stop])
         starts.append(stop)
     return np.array(starts[::-1], dtype=np.int64)
+
+
+MECHANISM = Mechanism(
+    "noisefirst",
+    ("histogram",),
+    noisefirst,
+    "noise on every bin, neighbouring bins merged",
+    needs=("order",),
+    expected=at_most_plain_noise,
+    rank={"shape": 6, "ranges": 7},
+    paper="Xu, Zhang, Xiao, Yang, Yu & Winslett 2013",
+)

@@ -12,13 +12,14 @@ from collections.abc import Callable
 import numpy as np
 
 from sfumato.histograms.budgets import Ints
-from sfumato.histograms.estimation.estimate import Estimate
+from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
 from sfumato.privacy import Meter
 from sfumato.privacy.noise import laplace_variance
+from sfumato.registry import Mechanism
 
 
-def uniform(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Estimate:
+def uniform(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """The same estimate in every bin.
 
     >>> uniform(lambda: np.array([500, 700]), rates=np.full(2, 10**9), meter=Meter()).counts.shape
@@ -27,10 +28,13 @@ def uniform(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Estimat
     rate = np.array([rates.min()])
     total = meter.laplace(lambda: counts().sum(keepdims=True), rate=rate, label="total")
     n = rates.size
-    return Estimate(
+    return HistogramEstimate(
         mechanism="uniform",
         counts=np.full(n, max(float(total[0]), 0.0) / n),
         noise=np.full(n, np.sqrt(laplace_variance(rate)[0]) / n),
         losses=np.full(n, rate[0]),
         measurements=(Measurement(np.zeros(n, dtype=np.int64), total, rate),),
     )
+
+
+MECHANISM = Mechanism("uniform", ("histogram",), uniform, "one noisy total, spread evenly", rank={"shape": 12, "ranges": 12})

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sfumato.people.linear import LinearPlan, capped_weights, describe_cap, weighted_mean
 from sfumato.people.question import Question
 from sfumato.privacy import NANO, PersonBudgets
+from sfumato.registry import Mechanism, Parameter
 
 
 def optimal_cap(budgets: PersonBudgets, *, variance: float = 0.25) -> int:
@@ -50,3 +51,12 @@ def affine_plan(question: Question, *, cap: int | None = None) -> LinearPlan:
     found = min(found, int(question.levels[-1]))
     weights = capped_weights(question, found)
     return weighted_mean("affine", question, weights, cap=describe_cap(found))
+
+
+MECHANISM = Mechanism(
+    "affine",
+    ("count", "sum", "mean"),
+    affine_plan,
+    "everybody at their own budget up to a cap, one noise",
+    parameters=(Parameter("cap", "epsilon", "nobody weighs more than this ε; the best by the error formula if left out"),),
+)

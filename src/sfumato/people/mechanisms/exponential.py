@@ -27,6 +27,7 @@ from sfumato.people.estimate import Estimate
 from sfumato.people.question import Question
 from sfumato.people.reading import Integers, Reader
 from sfumato.privacy import NANO, Charge, Meter
+from sfumato.registry import Mechanism
 
 MOST_ANSWERS = 1 << 22
 _FARTHEST = (1 << 52) - 1  # distances beyond it are cut: cutting never enlarges a change
@@ -124,3 +125,12 @@ def exponential_plan(question: Question) -> ExponentialPlan:
     if int(plan.costs.max()) == 0:
         raise InputError("no budget of this roster buys one unit of the measure; use a coarser lattice for it")
     return plan
+
+
+MECHANISM = Mechanism(
+    "exponential",
+    ("count", "sum"),
+    exponential_plan,
+    "the personalized exponential mechanism: an answer near the truth is likelier",
+    paper="Jorgensen, Yu & Cormode 2015",
+)

@@ -31,6 +31,7 @@ from sfumato.people.partition import (
 )
 from sfumato.people.question import Question
 from sfumato.privacy import NANO, PersonBudgets
+from sfumato.registry import Mechanism, Parameter
 
 Cut = Callable[[PersonBudgets], Partition]
 MOST_PARTS = 20
@@ -185,3 +186,27 @@ def _describe(question: Question, rounds: list[Round]) -> dict[str, object]:
     sizes = _per_part(first, question.budgets.counts.astype(np.float64)).astype(int).tolist()
     starts = [int(first.weights[first.parts == j].max()) * question.reach / NANO for j in range(first.size)]
     return {"part_people": sizes, "part_epsilons": starts}
+
+
+_PARTS = (
+    Parameter("parts", "whole", "into how many parts the roster is cut; the best number if left out", low=1, high=1000),
+    Parameter("minimum_size", "whole", "the fewest people in a part", 1, low=1, high=2**53),
+    Parameter("rounds", "whole", "how often what is left of the budgets is used again", 1, low=1, high=50),
+    Parameter("drop_dominated", "flag", "whether parts that only add noise are left out", False),
+)
+MECHANISMS = (
+    Mechanism(
+        "partition",
+        ("count", "sum", "mean"),
+        utility_plan,
+        "parts of similar budgets, combined by precision; tests whether the parts agree",
+        parameters=_PARTS,
+    ),
+    Mechanism(
+        "privacy-aware",
+        ("count", "sum", "mean"),
+        privacy_aware_plan,
+        "parts that waste the least budget, combined by precision",
+        parameters=_PARTS,
+    ),
+)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sfumato.people.linear import LinearPlan, capped_weights, describe_cap, one_sum
 from sfumato.people.question import Question
 from sfumato.privacy import NANO
+from sfumato.registry import Mechanism, Parameter
 
 
 def robust_cap(question: Question) -> int:
@@ -54,3 +55,12 @@ def robust_plan(question: Question, *, cap: int | None = None) -> LinearPlan:
         worst_case=True,
         parameters={"cap": describe_cap(found), "centre": question.middle * question.unit},
     )
+
+
+MECHANISM = Mechanism(
+    "robust",
+    ("count", "sum", "mean"),
+    robust_plan,
+    "small error for any data, even if budgets and values go together",
+    parameters=(Parameter("cap", "epsilon", "from this ε on people weigh fully; best for the worst case if left out"),),
+)

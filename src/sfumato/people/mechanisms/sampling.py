@@ -27,6 +27,7 @@ from sfumato.people.question import Question
 from sfumato.people.reading import Reader
 from sfumato.privacy import NANO, Charge, Meter
 from sfumato.privacy.losses import amplified
+from sfumato.registry import Mechanism, Parameter
 
 WHOLE = 1 << 63
 MOST_VALUES = 4096  # values of the measure that are sampled one by one
@@ -182,3 +183,13 @@ def quick_variance(
     unequal = spread * max(0.0, float(np.dot(counts, p * p)) / size**2 - 1 / n)
     drawn = square * float(np.dot(counts, p * (1 - p))) / size**2
     return unequal + drawn + 2 * (question.record_reach / (t * size)) ** 2
+
+
+MECHANISM = Mechanism(
+    "sampling",
+    ("count", "sum", "mean"),
+    sampling_plan,
+    "each record kept with a probability that follows its budget, one budget for the sample",
+    parameters=(Parameter("threshold", "epsilon", "the ε of the sample; the best of 200 if left out"),),
+    paper="Jorgensen, Yu & Cormode 2015",
+)

@@ -10,12 +10,15 @@ Guarantee. Weight ε_min, t or ε_u never exceeds ε_u; who is left out has weig
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sfumato.errors import InputError
 from sfumato.people.linear import LinearPlan, describe_cap, weighted_mean
 from sfumato.people.question import Question
 from sfumato.privacy import NANO
+from sfumato.registry import Mechanism, Parameter
 
 
 def minimum_plan(question: Question) -> LinearPlan:
@@ -24,6 +27,11 @@ def minimum_plan(question: Question) -> LinearPlan:
     least = int(question.levels[present].min())
     weights = np.where(question.levels >= least, least // question.reach, 0)
     return weighted_mean("minimum", question, weights, epsilon=describe_cap(least))
+
+
+def laplace_plan(question: Question) -> LinearPlan:
+    """One ε for everybody: what all linear mechanisms come to where nobody's budget differs."""
+    return replace(minimum_plan(question), mechanism="laplace")
 
 
 def best_threshold(question: Question) -> int:
@@ -51,3 +59,37 @@ def threshold_plan(question: Question, *, threshold: int | None = None) -> Linea
 def stretching_plan(question: Question) -> LinearPlan:
     """Everybody at their own budget, whatever imbalance that brings."""
     return weighted_mean("stretching", question, question.levels // question.reach)
+
+
+MECHANISMS = (
+    Mechanism(
+        "threshold",
+        ("count", "sum", "mean"),
+        threshold_plan,
+        "only people with a budget above a threshold",
+        parameters=(Parameter("threshold", "epsilon", "the least budget that counts; the best by the formula if left out"),),
+        paper="Jorgensen, Yu & Cormode 2015",
+    ),
+    Mechanism(
+        "stretching",
+        ("count", "sum", "mean"),
+        stretching_plan,
+        "everybody at their own budget, no cap",
+        paper="Alaggan, Gambs & Kermarrec 2015",
+    ),
+    Mechanism(
+        "minimum",
+        ("count", "sum", "mean"),
+        minimum_plan,
+        "everybody at the smallest budget: unbiased for any data",
+        paper="Jorgensen, Yu & Cormode 2015",
+    ),
+    Mechanism(
+        "laplace",
+        ("count", "sum", "mean"),
+        laplace_plan,
+        "the same noise for everybody",
+        needs=("one epsilon",),
+        paper="Dwork, McSherry, Nissim & Smith 2006",
+    ),
+)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,26 +16,53 @@ from sfumato.grids.publishers.privpfc import PrivPfC
 from sfumato.grids.publishers.stacking import CLASS_PART
 from sfumato.grids.publishers.task import Task
 from sfumato.grids.publishers.uniform import UniformGrid
+from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.noise import laplace_variance
 from sfumato.privacy.units import Epsilon, positive_nano
+from sfumato.registry import Parameter
+from sfumato.registry import mechanism as registered
 from sfumato.tables.dataset import Dataset
 from sfumato.tables.predicates import Where
 from sfumato.tables.schema import Schema
 
+PARAMETERS = (
+    Parameter("target", "text", "the column to predict", required=True),
+    Parameter("attributes", "texts", "the predictors to consider; every other column if left out"),
+)
 
-@dataclass(frozen=True, eq=False)
-class Option:
-    """One way to publish the table: what the ledger must reserve, the noise per count, and how to run it."""
 
-    mechanism: str
-    charge: Charge
-    expected_rmse: float | None
-    note: str
-    run: Callable[[Dataset, Meter], Any] = field(repr=False)
-    budgets: PersonBudgets | None = None
+def offers(request: Request, facts: Facts) -> list[Offer]:
+    """The ways to publish a table for classification, best first.
+
+    Parameters
+    ----------
+    request : Request
+        Of kind "synthesize".
+    facts : Facts
+
+    Returns
+    -------
+    list of Offer
+        Each runs on a `Dataset`.
+    """
+    place = f"release {request.name!r}"
+    given = {p.name: p.check(request.parameters.get(p.name), place) for p in PARAMETERS}
+    facts.check_where(request.where)
+    attributes = given["attributes"]
+    name = "privpfc" if request.mechanism == AUTO else request.mechanism
+    return preview_synthesize(
+        schema=facts.schema,
+        target=given["target"],
+        epsilon=request.need_epsilon() if facts.budgets is None else None,
+        rows=facts.rows if facts.budgets is None and request.where is None else None,
+        budgets=facts.budgets,
+        where=request.where,
+        attributes=None if attributes is None else tuple(attributes),
+        **(registered("synthesize", name).check(request.parameters, place)),
+    )
 
 
 def preview_synthesize(
@@ -49,7 +75,7 @@ def preview_synthesize(
     where: Where = None,
     attributes: tuple[str, ...] | None = None,
     **options: Any,
-) -> list[Option]:
+) -> list[Offer]:
     """The ways to publish a table for classification, best first (by the bench; see docs/grids.md).
 
     Examples
@@ -79,7 +105,7 @@ def preview_synthesize(
         note += "; a second grid for what the first misses"
     if settings.grids == "auto":
         note += ", if class counts (2% of the budget) say that there is enough to find"
-    found = [Option("privpfc", Charge(main.nano, people), noise, note, _runner(main, where), budgets)]
+    found = [Offer("privpfc", Charge(main.nano, people), noise, note, _runner(main, where), budgets)]
     if budgets is None:
         assert epsilon is not None
         charge = Charge(positive_nano(epsilon))
@@ -90,7 +116,7 @@ def preview_synthesize(
             (UniformGrid, "every column cut alike, without looking at the data"),
         ):
             rival = kind(epsilon=epsilon, target=target, rows=rows, attributes=attributes)
-            found.append(Option(rival.mechanism, charge, None, text, _runner(rival, where)))
+            found.append(Offer(rival.mechanism, charge, None, text, _runner(rival, where)))
     return found
 
 

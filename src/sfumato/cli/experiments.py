@@ -1,0 +1,78 @@
+"""`sfumato bench` and `sfumato audit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato.cli.app import Json, app, console, print_json
+
+
+@app.command()
+def bench(
+    name: Annotated[str, typer.Argument(help="Which experiments; `sfumato bench list` names them.")],
+    quick: Annotated[bool, typer.Option("--quick", help="A small honest version, in under a minute.")] = False,
+    data: Annotated[Path | None, typer.Option(help="Folder with the public datasets of the papers.")] = None,
+    plots: Annotated[Path | None, typer.Option(help="Write pictures to this folder.")] = None,
+    peers: Annotated[bool, typer.Option("--peers", help="Run other libraries too, where they are installed.")] = False,
+    part: Annotated[
+        str | None, typer.Option(help="One part of a long bench: a data set, `time`, ... (see its help).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run the experiments behind the figures in the documentation; each ends with its claims."""
+    from sfumato.bench import NAMES, run_bench
+    from sfumato.cli import show
+
+    if name == "list":
+        print_json({"benches": list(NAMES)}) if as_json else typer.echo("\n".join(NAMES))
+        return
+    screen = console(stderr=True)
+    found = run_bench(
+        name,
+        quick=quick,
+        data=data,
+        plots=plots,
+        peers=peers,
+        part=part,
+        progress=lambda s: screen.print(f"[dim]{s}[/dim]"),
+    )
+    if as_json:
+        print_json(found)
+        return
+    show.show_bench(console(), name, found)
+
+
+@app.command()
+def audit(
+    name: Annotated[str, typer.Argument(help="A mechanism; `sfumato audit list` names them.")] = "all",
+    trials: Annotated[int, typer.Option(help="Outputs to draw from each neighbour.", min=1000)] = 200_000,
+    confidence: Annotated[float, typer.Option(help="Of the lower bound on the loss.")] = 0.999,
+    as_json: Json = False,
+) -> None:
+    """Attack mechanisms: a lower confidence bound on the loss, next to the ε they claim. Exit 1 if one is caught.
+
+    Without a name every mechanism is attacked, which takes a while.
+    """
+    from sfumato.audit import names as case_names
+    from sfumato.audit import run
+    from sfumato.cli import show
+
+    if name == "list":
+        print_json({"cases": list(case_names())}) if as_json else typer.echo("\n".join(case_names()))
+        return
+    screen = console(stderr=True)
+
+    def heard(line: str) -> None:
+        if name == "all":
+            screen.print(f"[dim]{line}[/dim]")
+
+    results = run([] if name == "all" else [name], trials=trials, confidence=confidence, progress=heard)
+    if as_json:
+        print_json({"results": [r.to_dict() for r in results]})
+    else:
+        show.show_audit(console(), results)
+    if not all(r.passed for r in results):
+        raise typer.Exit(1)

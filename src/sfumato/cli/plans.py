@@ -1,0 +1,77 @@
+"""`sfumato preview PLAN` and `sfumato release PLAN`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.app import Json, app, console, print_json
+
+if TYPE_CHECKING:
+    from sfumato.releases.batch import Outcome
+
+PlanFile = Annotated[Path, typer.Argument(help="The plan, a TOML file.")]
+
+
+@app.command()
+def preview(plan: PlanFile, as_json: Json = False) -> None:
+    """Show price and expected error of every applicable mechanism. The private table is not opened."""
+    from sfumato.cli import show
+    from sfumato.releases.batch import load
+    from sfumato.releases.batch import preview as price_plan
+
+    priced = price_plan(load(plan))
+    if as_json:
+        print_json({"plan": str(plan), "releases": [show.priced_record(p) for p in priced]})
+        return
+    show.show_preview(console(), priced)
+
+
+@app.command()
+def release(
+    plan: PlanFile,
+    only: Annotated[str | None, typer.Option(help="Run only the release of this name.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Charge the ledger, make the releases and write their folders. An identical release is never charged twice."""
+    from sfumato.cli import show
+    from sfumato.releases.batch import StoppedError, load
+    from sfumato.releases.batch import release as run_plan
+
+    loaded = load(plan)
+    screen = console()
+    stopped: StoppedError | None = None
+    with show.progress(screen, len(loaded.releases) if only is None else 1, quiet=as_json) as step:
+        try:
+            outcomes = run_plan(loaded, only=only, progress=step, notice=console(stderr=True).print)
+        except StoppedError as error:
+            outcomes, stopped = error.outcomes, error
+    if as_json:
+        why = {} if stopped is None else {"stopped": {"release": stopped.name, "why": str(stopped)}}
+        print_json({"releases": [outcome_record(o) for o in outcomes], **why})
+    else:
+        show.show_outcomes(screen, outcomes)
+    if stopped is not None:
+        typer.echo(f"sfumato: {stopped_sentence(stopped)}", err=True)
+        sys.exit(2)
+
+
+def stopped_sentence(stopped: Any) -> str:
+    """What was released and spent before a plan stopped, and why it did."""
+    made = [o for o in stopped.outcomes if not o.repeated]
+    spent = ", ".join(f"{o.name} (ε {o.certificate['charged']['epsilon']})" for o in made) or "nothing new"
+    return f"the plan stopped at release {stopped.name!r}. Released and spent before that: {spent}. {stopped}"
+
+
+def outcome_record(outcome: Outcome) -> dict[str, Any]:
+    """One release of a plan as JSON, with its figures."""
+    return {
+        "name": outcome.name,
+        "folder": str(outcome.folder),
+        "repeated": outcome.repeated,
+        "result": outcome.result.to_dict(),
+        "certificate": outcome.certificate,
+    }

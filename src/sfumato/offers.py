@@ -1,0 +1,166 @@
+"""The one notion of a priced way to answer: what is asked, what is public, what each mechanism would cost and do.
+
+A `Request` says what is asked. `Facts` are all that may be known before the price is paid. A family turns the two into
+`Offer`s, best first: mechanism, price, expected error, and how to run it once the ledger has taken the charge. `choose`
+takes one of them. Nothing here is private, and nothing here reads a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import InputError
+from sfumato.privacy.budgets import PersonBudgets
+from sfumato.privacy.charge import Charge
+from sfumato.privacy.meter import Meter, Neighbours
+from sfumato.privacy.units import Epsilon, positive_nano
+
+if TYPE_CHECKING:
+    from sfumato.tables import Roster, Schema
+
+AUTO = "auto"  # the selector: the best offer by preview. Not a mechanism
+
+
+@dataclass(frozen=True)
+class Request:
+    """One release as it was asked for.
+
+    Attributes
+    ----------
+    name : str
+        What the release is called.
+    kind : str
+        The question: count, sum, mean, histogram, synthesize.
+    mechanism : str
+        A mechanism's name, or "auto" for the best offer.
+    epsilon : Epsilon, optional
+        One ε for everybody.
+    share : Fraction, optional
+        The part of everyone's own budget that this release may use.
+    recipient : str, optional
+        Who is to have it.
+    where : str, optional
+        The condition.
+    parameters : mapping
+        The keys of its kind and of its mechanism.
+    """
+
+    name: str
+    kind: str
+    mechanism: str = AUTO
+    epsilon: Epsilon | None = None
+    share: Fraction | None = None
+    recipient: str | None = None
+    where: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def canonical(self) -> dict[str, Any]:
+        """What makes two requests the same: everything but the name, and nothing about where the data lies."""
+        return {
+            "kind": self.kind,
+            "mechanism": self.mechanism,
+            "epsilon": None if self.epsilon is None else positive_nano(self.epsilon),
+            "share": None if self.share is None else str(self.share),
+            "where": self.where,
+            "parameters": dict(self.parameters),
+        }
+
+    def need_epsilon(self) -> Epsilon:
+        """The request's ε, or an error that says how to give it."""
+        if self.epsilon is None:
+            raise InputError(
+                f"release {self.name!r} needs `epsilon`: without a roster of personal budgets one ε holds for all"
+            )
+        return self.epsilon
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Public facts: all a preview may know.
+
+    Attributes
+    ----------
+    schema : Schema
+    budgets : PersonBudgets or None
+        Everyone's budget *for this release*; None when one ε holds for all.
+    roster : Roster or None
+        Where the table's rows find those budgets; with one ε for all it only says who takes part.
+    rows : int or None
+        A public head count.
+    granted : PersonBudgets or None
+        What everybody granted in all, of which `budgets` is this release's share.
+    """
+
+    schema: Schema
+    budgets: PersonBudgets | None = None
+    roster: Roster | None = None
+    rows: int | None = None
+    granted: PersonBudgets | None = None
+
+    @property
+    def rows_per_person(self) -> int:
+        """How many rows of one person may count."""
+        return self.schema.unit.rows_per_person
+
+    def check_where(self, where: str | None) -> None:
+        """Refuse a condition that cannot be read: a typo is found in the preview, not after the table was opened."""
+        from sfumato.tables.predicates import parse_where
+
+        parse_where(where, self.schema)
+
+
+# --- what is offered -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """One way to answer: what it costs, how well it will do, and how to run it.
+
+    Attributes
+    ----------
+    mechanism : str
+    charge : Charge
+        What the ledger must reserve before `run`.
+    expected_rmse : float or None
+        Root mean square error as far as public facts decide it.
+    note : str
+        One sentence for whoever chooses.
+    run : callable
+        ``run(data, meter)``: read, add noise through the Meter, estimate. `data` is a `Dataset` for an offer made from a
+        request, and what the family reads (an array, a `Reader`) for one made directly.
+    budgets : PersonBudgets or None
+        The person groups whose losses are kept apart.
+    bias_bound : float
+        Largest possible bias for any data.
+    plan : object
+        How it will be done, fixed from public facts; for pictures and experiments.
+    """
+
+    mechanism: str
+    charge: Charge
+    expected_rmse: float | None
+    note: str
+    run: Callable[[Any, Meter], Any] = field(repr=False)
+    budgets: PersonBudgets | None = field(default=None, repr=False)
+    bias_bound: float = 0.0
+    plan: Any = field(default=None, repr=False)
+    neighbours: Neighbours = "absence"
+
+    def reading(self, read: Callable[[Any], Any], **changes: Any) -> Offer:
+        """The same offer over another kind of data: `read` makes of it what this offer's `run` expects."""
+        run = self.run
+        return replace(self, run=lambda data, meter: run(read(data), meter), **changes)
+
+
+def choose(offers: Sequence[Offer], mechanism: str = AUTO, *, place: str = "the request") -> Offer:
+    """The offer of that name; "auto" takes the first, the best by preview."""
+    if mechanism == AUTO:
+        return offers[0]
+    for offer in offers:
+        if offer.mechanism == mechanism:
+            return offer
+    names = ", ".join(o.mechanism for o in offers)
+    raise InputError(f"{place} asks for mechanism {mechanism!r}; applicable here: {AUTO} (the best by preview), {names}")

@@ -1,0 +1,151 @@
+"""The offers for counts, sums, means and histograms over a table: everyone at their own budget, or one ε for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from sfumato.errors import InputError, SchemaError
+from sfumato.histograms.offers import bins_asked, finished
+from sfumato.offers import AUTO, Facts, Offer, Request
+from sfumato.people.answers import every_offer, plan_offer
+from sfumato.people.histogram import plan_histogram
+from sfumato.people.means import Pair
+from sfumato.people.question import Question
+from sfumato.people.reading import PairReader, Reader, TableReader, weighted_cells
+from sfumato.privacy import Charge, Meter, PersonBudgets, positive_nano
+from sfumato.registry import Parameter
+from sfumato.registry import mechanism as registered
+from sfumato.tables.dataset import Dataset
+from sfumato.tables.domains import Numeric
+
+_SELECTIVITY = Parameter("selectivity", "number", "a public guess of the share of rows that count", low=0, high=1)
+COUNT_PARAMETERS = (_SELECTIVITY,)
+MEASURE_PARAMETERS = (
+    Parameter("column", "text", "the numeric column to add up", required=True),
+    Parameter("steps", "whole", "size of the lattice between the column's bounds", low=1, high=2**20),
+    _SELECTIVITY,
+)
+
+
+def offers(request: Request, facts: Facts) -> list[Offer]:
+    """The ways to answer a count, sum, mean or personal histogram, best first.
+
+    Parameters
+    ----------
+    request : Request
+    facts : Facts
+
+    Returns
+    -------
+    list of Offer
+        Each runs on a `Dataset`.
+    """
+    make = {"count": _count, "sum": _measure, "mean": _measure, "histogram": _histogram}[request.kind]
+    return make(request, facts)
+
+
+def _count(request: Request, facts: Facts) -> list[Offer]:
+    given = _checked(request, facts, COUNT_PARAMETERS)
+    budgets, rows = _budgets(request, facts), facts.rows_per_person
+    question = Question(budgets, rows_per_person=rows, selectivity=given["selectivity"])
+    found = _every(request, facts, budgets, lambda name, **given: plan_offer(question, name, **given))
+    return [o.reading(lambda d: _reader(d, facts, request.where)) for o in found]
+
+
+def _measure(request: Request, facts: Facts) -> list[Offer]:
+    given = _checked(request, facts, MEASURE_PARAMETERS)
+    column = given["column"]
+    low, high, steps = lattice(facts, column, given["steps"])
+    budgets, rows = _budgets(request, facts), facts.rows_per_person
+    if request.kind == "sum" and low == 0:  # one noisy sum will do; otherwise the number of rows is needed as well
+        question = Question(budgets, high=steps, unit=high / steps, rows_per_person=rows, kind="sum")
+        found = _every(request, facts, budgets, lambda name, **given: plan_offer(question, name, **given))
+        return [o.reading(lambda d: _reader(d, facts, request.where, column, steps)) for o in _readable(found)]
+
+    def read(dataset: Dataset) -> PairReader:
+        return PairReader(
+            centred=_reader(dataset, facts, request.where, column, 2 * steps, -steps),
+            ones=_reader(dataset, facts, _present(column, request.where)),
+        )
+
+    kind: Literal["sum", "mean"] = "sum" if request.kind == "sum" else "mean"
+    pair = Pair(budgets, low, high, steps, given["selectivity"], rows, kind)
+    return [o.reading(read) for o in _readable(_every(request, facts, budgets, pair.offer))]
+
+
+def _histogram(request: Request, facts: Facts) -> list[Offer]:
+    bins = bins_asked(request, facts)
+    if request.parameters.get("bin_budgets") is not None:
+        raise InputError(f"release {request.name!r} draws on personal budgets; bin budgets need one `epsilon` for all")
+    assert facts.budgets is not None
+    plan = plan_histogram(facts.budgets, bins, rows_per_person=facts.rows_per_person)
+    columns = [a.name for a in bins.axes]
+
+    def run(dataset: Dataset, meter: Meter) -> Any:
+        return plan.run(lambda weights: weighted_cells(dataset, weights, columns, request.where, facts.budgets), meter)
+
+    note = "everybody at their own budget up to a cap, one noise per bin"
+    offer = Offer("affine", plan.charge, plan.expected_rmse, note, run, budgets=facts.budgets, plan=plan)
+    return [finished(offer, request)]
+
+
+def _checked(request: Request, facts: Facts, parameters: tuple[Parameter, ...]) -> dict[str, Any]:
+    facts.check_where(request.where)
+    return {p.name: p.check(request.parameters.get(p.name), f"release {request.name!r}") for p in parameters}
+
+
+def _every(request: Request, facts: Facts, budgets: PersonBudgets, make: Callable[..., Offer]) -> list[Offer]:
+    """All offers, best first; the one asked for by name with the parameters it was given, or the reason why not."""
+    if facts.budgets is None:  # nobody's budget differs: all mechanisms come to the same
+        plain = make("laplace")
+        return [replace(plain, charge=Charge(plain.charge.total), budgets=None)]
+    found = every_offer(request.kind, make, budgets)
+    if request.mechanism == AUTO:
+        return found
+    given = registered(request.kind, request.mechanism).check(request.parameters, f"release {request.name!r}")
+    asked = make(request.mechanism, **given)
+    return [asked, *(o for o in found if o.mechanism != asked.mechanism)]
+
+
+def _readable(found: list[Offer]) -> list[Offer]:
+    """Without sampling: it needs the number of rows per value of the measure, which is not read from a table."""
+    return [o for o in found if o.mechanism != "sampling"]
+
+
+def lattice(facts: Facts, column: str, steps: int | None) -> tuple[float, float, int]:
+    """Public bounds of a numeric column and the size of its lattice."""
+    domain = facts.schema[column]
+    if not isinstance(domain, Numeric):
+        raise SchemaError(f"column {column!r} is categorical; only numeric columns can be added up")
+    low, high = float(domain.low), float(domain.high)
+    if steps is None:
+        steps = round(high - low) if domain.integer else 1000
+    return low, high, int(steps)
+
+
+def _budgets(request: Request, facts: Facts) -> PersonBudgets:
+    if facts.budgets is not None:
+        return facts.budgets
+    nano = positive_nano(request.need_epsilon())
+    if facts.rows is None:
+        raise InputError(
+            f"release {request.name!r} needs a public head count (an upper bound will do): `rows` under [dataset] in a "
+            "plan, sf.open(..., rows=...) in Python"
+        )
+    return PersonBudgets(np.array([nano]), np.array([facts.rows]))
+
+
+def _reader(
+    dataset: Dataset, facts: Facts, where: Any, measure: str | None = None, steps: int | None = None, base: int = 0
+) -> Reader:
+    return TableReader(dataset, facts.budgets, where, measure, steps, base)
+
+
+def _present(column: str, where: str | None) -> str:
+    """Rows with a value: a missing one has no part in a mean."""
+    quoted = '"' + column.replace('"', '""') + '"'
+    return f"{quoted} is not missing" if where is None else f"({where}) and {quoted} is not missing"

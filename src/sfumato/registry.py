@@ -1,0 +1,258 @@
+"""The registry of mechanisms: plan checking, previews, the command line's help, the documentation and the audit read it.
+
+One `Mechanism` says what it is called, which questions it answers, its parameters, what it needs and how it is run. So
+adding a mechanism is one file and one line, inside the package or out of it:
+
+    from sfumato.registry import Mechanism, register
+
+    register(Mechanism("my-histogram", ("histogram",), run, "what it does, in one sentence"))
+
+Installed packages may announce theirs under the entry point group ``sfumato.mechanisms``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Literal
+
+from sfumato.errors import InputError
+from sfumato.offers import AUTO
+from sfumato.privacy.source import Source
+from sfumato.privacy.units import positive_nano
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Type = Literal["text", "texts", "flag", "whole", "number", "numbers", "epsilon", "any"]
+_IN_WORDS: Mapping[str, str] = {
+    "text": "a text",
+    "texts": "a list of texts",
+    "flag": "true or false",
+    "whole": "a whole number",
+    "number": "a number",
+    "numbers": "a list of numbers",
+    "epsilon": "an ε, a number above 0",
+    "any": "see its help",
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Something a release may say beside the common keys: its name, type, range and help.
+
+    Examples
+    --------
+    >>> delta = Parameter("delta", "number", "how steeply budgets fall", low=0, high=1, default=0.075)
+    >>> delta.describe()
+    'a number from 0 to 1 (default 0.075)'
+    >>> delta.check(2, "release 'wards'")
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.InputError: `delta` of release 'wards' is a number from 0 to 1, got 2
+    """
+
+    name: str
+    type: Type
+    help: str
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    required: bool = False
+
+    def describe(self) -> str:
+        """Type, range and default in words."""
+        return self._values() + (f" (default {self.default})" if self.default is not None else "")
+
+    def check(self, value: Any, place: str) -> Any:
+        """The value, or an error that says what it should be; `place` names the release."""
+        if value is None and not self.required:
+            return None
+        if value is None:
+            raise InputError(f"{place} needs `{self.name}`, {self._values()}: {self.help}")
+        if self.type == "texts" and isinstance(value, str):
+            value = [value]
+        if not self._fits(value):
+            raise InputError(f"`{self.name}` of {place} is {self._values()}, got {value!r}")
+        if self.type == "epsilon":
+            positive_nano(value, f"`{self.name}` of {place}")
+        return value
+
+    def _fits(self, value: Any) -> bool:
+        if self.choices and value not in self.choices:
+            return False
+        numbers = value if self.type == "numbers" and isinstance(value, list | tuple) else [value]
+        fits: Mapping[str, bool] = {
+            "text": isinstance(value, str),
+            "texts": isinstance(value, list | tuple) and bool(value) and all(isinstance(v, str) for v in value),
+            "flag": isinstance(value, bool),
+            "whole": _is_number(value) and value == int(value),
+            "number": _is_number(value),
+            "numbers": value is not numbers[0] and all(_is_number(v) for v in numbers),
+            "epsilon": not isinstance(value, bool),
+            "any": True,
+        }
+        return fits[self.type] and all(self._in_range(v) for v in numbers if _is_number(v))
+
+    def _in_range(self, number: float) -> bool:
+        return (self.low is None or number >= self.low) and (self.high is None or number <= self.high)
+
+    def _values(self) -> str:
+        if self.choices:
+            return "one of " + ", ".join(repr(c) for c in self.choices)
+        words = _IN_WORDS[self.type]
+        if self.low is not None and self.high is not None:
+            return f"{words} from {self.low:,g} to {self.high:,g}"
+        return words + ("" if self.low is None else f" of at least {self.low:,g}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
+
+
+@dataclass(frozen=True)
+class Attack:
+    """How the audit tries a mechanism: ``draw(which, n, source)`` gives n outputs under neighbour 0 or 1.
+
+    Attributes
+    ----------
+    claimed : int
+        What the mechanism says it loses on this pair, in nano-ε.
+    neighbours : str
+        The pair in words.
+    most : int, optional
+        The largest number of outputs worth drawing, for slow mechanisms.
+    """
+
+    claimed: int
+    draw: Callable[[int, int, Source], NDArray[Any]]
+    neighbours: str
+    most: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """One entry of the registry.
+
+    Attributes
+    ----------
+    name : str
+        As plans and calls spell it.
+    kinds : tuple of str
+        The questions it answers.
+    make : callable
+        What its family runs. For a histogram ``make(counts, *, rates, meter, **parameters)`` (see
+        `sfumato.histograms`); for counts, sums and means ``make(question, **parameters)``, a plan (see
+        `sfumato.people`); for synthesize a `Publisher` class.
+    summary : str
+        What it does, in one sentence.
+    parameters : tuple of Parameter
+        What a plan may set.
+    needs : tuple of str
+        What must hold for it to be offered: "order" (bins in a meaningful order), "one epsilon", "personal budgets".
+    expected : callable, optional
+        Expected error from public facts, as its family defines it.
+    rank : mapping of str to int
+        Its place in the measured comparison, per purpose; the unranked come last, in the order of registration.
+    paper : str
+        Where it comes from.
+    attack : callable, optional
+        Makes the `Attack` of its audit; without one its kind's common attack is used.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    make: Callable[..., Any]
+    summary: str
+    parameters: tuple[Parameter, ...] = ()
+    needs: tuple[str, ...] = ()
+    expected: Callable[..., tuple[float | None, str]] | None = None
+    rank: Mapping[str, int] = field(default_factory=dict)
+    paper: str = ""
+    attack: Callable[[], Attack] | None = None
+
+    def check(self, given: Mapping[str, Any], place: str) -> dict[str, Any]:
+        """Its parameters among `given`, checked; those left out are left to its defaults."""
+        found = {p.name: p.check(given.get(p.name), place) for p in self.parameters}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+_HOMES = ("sfumato.people.registry", "sfumato.histograms.registry", "sfumato.grids.registry")
+_MECHANISMS: dict[tuple[str, str], Mechanism] = {}
+_loaded: list[str] = []
+
+
+def register(mechanism: Mechanism) -> Mechanism:
+    """Make a mechanism known under its name, for every question it answers.
+
+    Raises
+    ------
+    InputError
+        If another mechanism has that name, or the name is "auto", which is the selector.
+    """
+    if mechanism.name == AUTO:
+        raise InputError(f"{AUTO!r} is the selector, the best offer by preview; give the mechanism a name of its own")
+    for kind in mechanism.kinds:
+        known = _MECHANISMS.get((kind, mechanism.name))
+        if known is not None and known.make is not mechanism.make:
+            raise InputError(f"two mechanisms for {kind} are called {mechanism.name!r}; rename one")
+        _MECHANISMS[kind, mechanism.name] = mechanism
+    return mechanism
+
+
+def forget(name: str) -> None:
+    """Take a mechanism out of the registry again."""
+    for key in [k for k in _MECHANISMS if k[1] == name]:
+        del _MECHANISMS[key]
+
+
+def mechanisms(kind: str | None = None) -> tuple[Mechanism, ...]:
+    """Every mechanism, or those that answer one kind of question.
+
+    >>> [m.name for m in mechanisms("synthesize")][:2]
+    ['privpfc', 'diffgen']
+    """
+    _load()
+    found = [m for (of, _), m in _MECHANISMS.items() if kind in (None, of)]
+    return tuple(dict.fromkeys(found))
+
+
+def mechanism(kind: str, name: str) -> Mechanism:
+    """One mechanism by name."""
+    _load()
+    if (kind, name) not in _MECHANISMS:
+        known = [m.name for m in mechanisms(kind)]
+        raise InputError(f"no mechanism {name!r} for {kind}; {nearest(name, [AUTO, *known])}")
+    return _MECHANISMS[kind, name]
+
+
+def ranked(kind: str, purpose: str) -> list[Mechanism]:
+    """The mechanisms for a question, by their place in the measured comparison."""
+    found = mechanisms(kind)
+    return sorted(found, key=lambda m: m.rank.get(purpose, len(found) + 1))
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint for a name that is not known.
+
+    >>> nearest("hihg", ["low", "high"])
+    "did you mean 'high'? Known: low, high"
+    """
+    names = [str(k) for k in known]
+    close = difflib.get_close_matches(str(name), names, n=1)
+    return (f"did you mean {close[0]!r}? " if close else "") + f"Known: {', '.join(names)}"
+
+
+def _load() -> None:
+    """The package's own mechanisms, then those that installed packages announce as `sfumato.mechanisms`."""
+    if _loaded:
+        return
+    _loaded.append("once")
+    for home in _HOMES:
+        import_module(home)
+    for found in entry_points(group="sfumato.mechanisms"):
+        found.load()
