@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "sfumato"
-LAYER = {"errors": 0, "privacy": 0, "ledger": 1, "tables": 1, "records": 2, "people": 3, "histograms": 3}
+LAYER = {
+    "distribution": 0,
+    "errors": 0,
+    "extras": 0,
+    "privacy": 0,
+    "ledger": 1,
+    "tables": 1,
+    "records": 2,
+    "people": 3,
+    "histograms": 3,
+}
 LAYER |= {"attributes": 3, "grids": 3, "classifiers": 3, "releases": 4, "demo": 4, "bench": 5, "audit": 5, "cli": 6}
 FILES = sorted(SOURCE.rglob("*.py"))
 
