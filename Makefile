@@ -6,7 +6,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 EXTRAS ?= dev
 
-.PHONY: demo test lint types format docs clean
+.PHONY: demo test lint types format docs device clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/sfumato demo
@@ -15,18 +15,24 @@ test: $(VENV)/.ready-$(EXTRAS)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.ready-$(EXTRAS)
-	$(BIN)/ruff format --check src tests
-	$(BIN)/ruff check --output-format concise src tests
+	$(BIN)/ruff format --check src tests device
+	$(BIN)/ruff check --output-format concise src tests device
 
 types: $(VENV)/.ready-$(EXTRAS)
 	$(BIN)/mypy
 
 format: $(VENV)/.ready-$(EXTRAS)
-	$(BIN)/ruff format src tests
-	$(BIN)/ruff check --fix --output-format concise src tests
+	$(BIN)/ruff format src tests device
+	$(BIN)/ruff check --fix --output-format concise src tests device
 
 docs: $(VENV)/.docs-ready
 	$(BIN)/mkdocs build --strict
+
+# The wheel of sfumato-device, the part for a person's device (docs/attributes.md), into dist/.
+device: | $(BIN)/python
+	@if command -v uv >/dev/null 2>&1; then uv build --quiet --wheel --out-dir dist device; \
+	  else $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist ./device; fi
+	@ls dist/sfumato_device-*.whl
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

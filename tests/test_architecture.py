@@ -10,6 +10,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "sfumato"
 LAYER = {
     "errors": 0,
     "palette": 0,
+    "distribution": 0,
+    "extras": 0,
     "privacy": 0,
     "ledger": 1,
     "tables": 1,

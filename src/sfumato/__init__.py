@@ -12,7 +12,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from sfumato.distribution import __version__ as __version__
+from sfumato.distribution import refuse_both
+
+refuse_both(__path__[0])
 
 if TYPE_CHECKING:
     from sfumato import attributes, classifiers, grids, histograms, people, privacy

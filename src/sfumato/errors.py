@@ -16,6 +16,10 @@ class SchemaError(InputError):
     """A public domain is missing, malformed or does not fit the request."""
 
 
+class NotInstalledError(InputError, ModuleNotFoundError):
+    """A package, or a part of Sfumato, that is not installed here; the message names what to install."""
+
+
 class BudgetError(SfumatoError):
     """A limit on ε would be passed; nothing was spent and nothing was read."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.attributes.policy import Policy
+from sfumato.extras import need
 from sfumato.privacy.units import NANO
 
 # Okabe and Ito's colours stay apart for every kind of colour vision.
@@ -19,9 +20,7 @@ MARKS = {"mae": "o", "mse": "s", "mael": "^", "composition": "x"}
 def _axes(ax: Any, width: float = 7.0) -> Any:
     if ax is not None:
         return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(width, 4), layout="constrained")[1]
+    return need("matplotlib.pyplot", "a plot").subplots(figsize=(width, 4), layout="constrained")[1]
 
 
 def plot_budgets(policy: Policy, *, ax: Any = None) -> Any:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.attributes.policy import Policy
 from sfumato.errors import InputError
+from sfumato.extras import need
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.items import laplace_each
 from sfumato.privacy.meter import Meter
@@ -117,9 +118,7 @@ class AttributeRelease:
 
     def to_frame(self) -> Any:
         """A pandas frame, one row per attribute."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
+        return need("pandas", "to_frame()").DataFrame(self.rows())
 
     def to_dict(self) -> dict[str, Any]:
         return {

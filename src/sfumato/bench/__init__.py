@@ -19,6 +19,11 @@ from sfumato.errors import InputError
 NAMES = ("noise", "tables", "ledger", "people", "histograms", "attributes", "grids", "classify")
 
 
+def not_measured(name: str, limit: str, why: object) -> dict[str, Any]:
+    """A claim that could not be tried, for want of the library it compares with: it is shown and does not hold."""
+    return {"name": name, "figure": f"not measured: {why}", "limit": limit, "holds": False}
+
+
 def run_bench(
     name: str,
     *,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.attributes import allocate, catalogue_leaks
+from sfumato.bench import not_measured
 from sfumato.bench.attributes_data import Shop, flat_budgets, made_shop, movielens, shops
 from sfumato.bench.attributes_recommendation import recommendation_claims, recommendation_figures
 from sfumato.bench.attributes_scale import (
@@ -50,8 +51,10 @@ def run(
     for kind in ("0/1", "weighted"):
         label = f"{times['items']:,} items x 20 attributes, {kind}"
         claims.append(_claim(f"{label}: seconds to a verified policy", times[kind]["seconds"], "<", 1.0))
-        if times[kind]["times_faster"] is not None:
-            name = f"{label}: times faster than the modelling layer and conic solver"
+        name = f"{label}: times faster than the modelling layer and conic solver"
+        if "conic_missing" in times:
+            claims.append(not_measured(name, ">= 10", times["conic_missing"]))
+        else:
             claims.append(_claim(name, times[kind]["times_faster"], ">=", 10))
     people = PEOPLE // 10 if quick else PEOPLE
     progress(f"releases of {people:,} people")

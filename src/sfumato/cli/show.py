@@ -150,13 +150,14 @@ def show_bench(console: Console, name: str, found: dict[str, Any]) -> None:
     """Figures, then the claims."""
     import json
 
-    console.print(json.dumps(found["figures"], indent=1, default=str, ensure_ascii=False), style="dim")
+    # Not as markup: rich would take the extra out of "sfumato[bench]".
+    console.print(json.dumps(found["figures"], indent=1, default=str, ensure_ascii=False), style="dim", markup=False)
     table = Table(title=f"claims of bench {name}", title_justify="left", show_edge=False, pad_edge=False)
     for head, side in (("claim", "left"), ("measured", "right"), ("limit", "right"), ("holds", "left")):
         table.add_column(head, justify=side)  # type: ignore[arg-type]
     for claim in found["claims"]:
         holds = "[green]yes[/green]" if claim["holds"] else "[red]NO[/red]"
-        table.add_row(claim["name"], _number(claim["figure"]), _number(claim["limit"]), holds)
+        table.add_row(claim["name"], escape(_number(claim["figure"])), _number(claim["limit"]), holds)
     console.print(table)
 
 

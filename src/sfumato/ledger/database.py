@@ -20,6 +20,7 @@ from sqlalchemy.pool import NullPool
 
 import sfumato
 from sfumato.errors import LedgerError
+from sfumato.extras import need
 from sfumato.ledger import schema, triggers
 
 BUSY_SECONDS = 60  # how long a writer waits for another one
@@ -206,10 +207,8 @@ def _check_file(path: Path, *, create: bool) -> None:
 
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
-        try:
-            return create_engine(url, poolclass=NullPool)
-        except ModuleNotFoundError:
-            raise LedgerError("a PostgreSQL ledger needs psycopg 3: pip install 'sfumato[postgres]'") from None
+        need("psycopg", "a PostgreSQL ledger")
+        return create_engine(url, poolclass=NullPool)
     engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS})
 
     @event.listens_for(engine, "connect")

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
+from sfumato.extras import need
 from sfumato.privacy.units import NANO, Epsilon, as_epsilon, nano_down_array, positive_nano
 
 
@@ -94,8 +95,7 @@ class PersonBudgets:
     @classmethod
     def from_file(cls, path: Any, *, column: str = "epsilon") -> PersonBudgets:
         """From a column of a public CSV or Parquet file with one row per person."""
-        import duckdb
-
+        duckdb = need("duckdb", "reading budgets from a file")
         quoted = '"' + column.replace('"', '""') + '"'
         try:
             frame = duckdb.connect().execute(

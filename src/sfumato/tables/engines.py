@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sfumato.errors import InputError, SchemaError
+from sfumato.extras import need
 from sfumato.tables.schema import did_you_mean
 
 TableName: TypeAlias = str | tuple[str, str]
@@ -82,8 +83,7 @@ class Engine:
 
     def _cap_polars(self, expr: Any, person: str, rows: int, lowest: str | None) -> Any:
         """The same for Ibis on Polars, which has no window functions; Polars itself does."""
-        import polars as pl
-
+        pl = need("polars", "a cap on rows per person")
         lazy = self.backend.compile(expr)
         turn = pl.int_range(pl.len()).shuffle().over(person)
         if lowest:
@@ -222,6 +222,7 @@ def _connect_url(url: str) -> Any:
 
     try:
         if not url.startswith("duckdb://"):
+            need("psycopg", "a PostgreSQL table")
             return ibis.connect(url.replace("postgres://", "postgresql://", 1))
         path = url.removeprefix("duckdb://").removeprefix("/")
         if not Path(path).exists():

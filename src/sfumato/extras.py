@@ -1,0 +1,51 @@
+"""Packages that are not always there, and the sentence that names what to install."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from sfumato.errors import NotInstalledError
+
+# Module -> the extra of the distribution `sfumato` that brings it. All other modules come with `sfumato` itself.
+EXTRAS = {"cvxpy": "bench", "opendp": "bench", "polars": "polars", "psycopg": "postgres"}
+
+
+def need(module: str, what: str) -> Any:
+    """Import a module that may be missing.
+
+    Parameters
+    ----------
+    module : str
+        Its full name.
+    what : str
+        What needs it, to begin the sentence with.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    NotInstalledError
+        If its package is not installed. A package that is there but fails to import raises its own error.
+
+    Examples
+    --------
+    >>> need("json", "this example").dumps([1])
+    '[1]'
+    >>> need("no_such_package.part", "this example")
+    Traceback (most recent call last):
+    sfumato.errors.NotInstalledError: this example needs no_such_package, which is not installed: pip install
+    no_such_package (it comes with sfumato, and not with sfumato-device)
+    """
+    package = module.split(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != package:
+            raise
+    missing = f"{what} needs {package}, which is not installed: pip install "
+    if package in EXTRAS:
+        raise NotInstalledError(f'{missing}"sfumato[{EXTRAS[package]}]"')
+    raise NotInstalledError(f"{missing}{package} (it comes with sfumato, and not with sfumato-device)")
