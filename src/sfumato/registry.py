@@ -124,14 +124,14 @@ class Attack:
         What the mechanism says it loses on this pair, in nano-ε.
     neighbours : str
         The pair in words.
-    most : int, optional
-        The largest number of outputs worth drawing, for slow mechanisms.
+    most : int
+        The largest number of outputs to draw, for mechanisms that cannot draw many at once.
     """
 
     claimed: int
     draw: Callable[[int, int, Source], NDArray[Any]]
     neighbours: str
-    most: int | None = None
+    most: int = 4_000
 
 
 @dataclass(frozen=True, eq=False)

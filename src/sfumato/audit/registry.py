@@ -1,18 +1,26 @@
-"""All audit cases by name, found when they are asked for: every module `cases*` and `controls` of this package."""
+"""All audit cases by name: those of this package's `cases*` modules and controls, and one or more per registered mechanism.
+
+A mechanism that brings an `Attack` of its own is tried with it; any other with the attack of its kind. So a mechanism that
+is registered from outside is audited as the package's own are.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from sfumato.errors import InputError
+from sfumato.registry import Mechanism, mechanisms, nearest
 
 if TYPE_CHECKING:
     from sfumato.audit.harness import AuditCase
 
+Maker = Callable[[Mechanism], "Iterable[AuditCase]"]
 _CASES: dict[str, AuditCase] = {}
+_MAKERS: dict[str, Maker] = {}
+_MADE: dict[tuple[str, Mechanism], tuple[AuditCase, ...]] = {}
 
 
 def register(new: AuditCase) -> AuditCase:
@@ -23,11 +31,32 @@ def register(new: AuditCase) -> AuditCase:
     return new
 
 
-def _discover() -> None:
+def attack_every(kind: str, maker: Maker) -> None:
+    """Attack every registered mechanism that answers `kind` with the cases that `maker` makes of it."""
+    _MAKERS[kind] = maker
+
+
+def _every() -> dict[str, AuditCase]:
     package = importlib.import_module("sfumato.audit")
     for module in pkgutil.iter_modules(package.__path__):
         if module.name == "controls" or module.name.startswith("cases"):
             importlib.import_module(f"sfumato.audit.{module.name}")
+    found = dict(_CASES)
+    for kind, maker in _MAKERS.items():
+        for entry in mechanisms(kind):
+            if (kind, entry) not in _MADE:
+                _MADE[kind, entry] = tuple(_cases_of(kind, entry, maker))
+            found |= {case.name: case for case in _MADE[kind, entry]}
+    return found
+
+
+def _cases_of(kind: str, entry: Mechanism, maker: Maker) -> Iterable[AuditCase]:
+    from sfumato.audit.harness import AuditCase
+
+    if entry.attack is None:
+        return maker(entry)
+    made = entry.attack()
+    return [AuditCase(f"{kind}-{entry.name}", made.claimed, made.draw, made.neighbours, most=made.most)]
 
 
 def names() -> tuple[str, ...]:
@@ -36,15 +65,13 @@ def names() -> tuple[str, ...]:
     >>> [name for name in names() if name.startswith("control")][-1] == names()[-1]
     True
     """
-    _discover()
-    return tuple(sorted(_CASES, key=lambda n: (_CASES[n].control, n)))
+    found = _every()
+    return tuple(sorted(found, key=lambda n: (found[n].control, n)))
 
 
 def case(name: str) -> AuditCase:
     """The case of this name."""
-    _discover()
-    if name not in _CASES:
-        near = get_close_matches(name, _CASES, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise InputError(f"no audit case is called {name!r}; {hint}known: {', '.join(names())}")
-    return _CASES[name]
+    found = _every()
+    if name not in found:
+        raise InputError(f"no audit case is called {name!r}; {nearest(name, names())}")
+    return found[name]

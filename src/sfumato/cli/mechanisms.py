@@ -27,7 +27,7 @@ def mechanisms(
     if as_json:
         print_json({"kinds": {k: kind_record(k) for k in kinds}})
     elif markdown:
-        typer.echo("\n".join(line for k in kinds for line in markdown_lines(k)))
+        typer.echo(page(kinds))
     else:
         _show(kinds)
 
@@ -62,6 +62,17 @@ def _mechanism_record(mechanism: Mechanism) -> dict[str, Any]:
         "paper": mechanism.paper,
         "parameters": [_parameter_record(p) for p in mechanism.parameters],
     }
+
+
+def page(kinds: list[str]) -> str:
+    """docs/mechanisms.md, or some of its sections."""
+    top = [
+        "# Mechanisms",
+        "",
+        "Made by `sfumato mechanisms --markdown` from the registry; see [extending](extending.md).",
+        "",
+    ]
+    return "\n".join([*top, *(line for kind in kinds for line in markdown_lines(kind))]).rstrip()
 
 
 def markdown_lines(kind: str) -> list[str]:

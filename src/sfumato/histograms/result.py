@@ -14,7 +14,6 @@ from sfumato.histograms.bins import Axis, Bins
 from sfumato.histograms.budgets import Floats, Ints
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement, best_bounds, noise_quantile
-from sfumato.palette import BLUE, VERMILION, axes
 from sfumato.privacy import Guarantee, as_epsilon
 from sfumato.results import Result
 
@@ -213,29 +212,10 @@ class Histogram(Result):
         }
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Counts with the band of ±2 standard deviations of the noise that is left."""
-        ax = axes(ax, (8, 3.5))
-        position = np.arange(self.bins.size)
-        low, high = self.flat - 2 * self.noise, self.flat + 2 * self.noise
-        if self.bins.size <= 60:
-            ax.bar(position, self.flat, color=BLUE, width=0.8, label=f"{self.mechanism}, ε = {self.guarantee.epsilon}")
-            ax.errorbar(
-                position, self.flat, yerr=2 * self.noise, fmt="none", ecolor=VERMILION, capsize=2, label="±2 sd of noise"
-            )
-        else:
-            ax.fill_between(position, low, high, color=VERMILION, alpha=0.3, step="mid", label="±2 sd of noise")
-            ax.step(
-                position, self.flat, where="mid", color=BLUE, lw=1, label=f"{self.mechanism}, ε = {self.guarantee.epsilon}"
-            )
-        if self.bins.size <= 24:
-            ax.set_xticks(position, [" / ".join(x) for x in self.bins.flat_labels()], rotation=60, ha="right")
-        ax.axhline(0, color="0.4", lw=0.6)
-        ax.set_xlabel(" x ".join(self.bins.names))
-        ax.set_ylabel("records")
-        ax.legend(frameon=False)
-        if not self.guarantee.private:
-            ax.set_title("NOT PRIVATE: experiment", color=VERMILION)
-        return ax
+        """One column: counts with the band of ±2 standard deviations of the noise that is left. Two: a labelled map."""
+        from sfumato.histograms.plots import plot_histogram
+
+        return plot_histogram(self, ax)
 
 
 def _project(counts: Floats, total: float) -> Floats:
