@@ -14,6 +14,7 @@ sequence.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,8 @@ from numpy.typing import NDArray
 from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.counting.additive import PrivateAdditive, class_step
 from sfumato.classifiers.counting.baselines import Majority
-from sfumato.privacy import NANO, Epsilon, Meter, Source, as_epsilon
+from sfumato.privacy import NANO, Meter, as_epsilon
 from sfumato.records.records import Records
-from sfumato.tables.schema import Schema
 
 FAINT = 60
 
@@ -38,6 +38,7 @@ def family_for(epsilon: float, rows: int) -> str:
     return "Majority" if epsilon * rows < FAINT else "PrivateAdditive"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AutoClassifier(PrivateClassifier):
     """The best private classifier that public facts can point to.
 
@@ -51,7 +52,7 @@ class AutoClassifier(PrivateClassifier):
     Examples
     --------
     >>> from sfumato.privacy import Seeded
-    >>> from sfumato.tables import Categorical, Numeric
+    >>> from sfumato.tables import Categorical, Numeric, Schema
     >>> schema = Schema({"age": Numeric(0, 80, bins=8), "ill": Categorical(["no", "yes"])})
     >>> age = np.arange(4000)[:, None] % 80
     >>> ill = np.where(age[:, 0] < 40, "no", "yes")
@@ -60,18 +61,7 @@ class AutoClassifier(PrivateClassifier):
     (1.0, 'PrivateAdditive', True)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon = 1.0,
-        schema: Schema | None = None,
-        target: str | None = None,
-        classes: Any = None,
-        rows: int | None = None,
-        source: Source | None = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
-        self.rows = rows
+    rows: int | None = None
 
     def _train(self, records: Records, meter: Meter) -> None:
         nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows)

@@ -8,6 +8,7 @@ spreads.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from sfumato.tables.schema import Schema
 Floats = NDArray[np.float64]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators.
 
@@ -41,20 +43,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Random bits; secure unless given. `Seeded` is for experiments: the guarantee then says *not private*.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon = 1.0,
-        schema: Schema | None = None,
-        target: str | None = None,
-        classes: Any = None,
-        source: Source | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.schema = schema
-        self.target = target
-        self.classes = classes
-        self.source = source
+    epsilon: Epsilon = 1.0
+    schema: Schema | None = None
+    target: str | None = None
+    classes: Any = None
+    source: Source | None = None
 
     def fit(self, X: Any, y: Any) -> Any:
         """Train on a data frame (or an array) and its labels."""

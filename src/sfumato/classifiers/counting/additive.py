@@ -41,11 +41,10 @@ from sfumato.grids.publishers.stacking import CLASS_PART
 from sfumato.grids.search.pool import Pool, enumerate_grids
 from sfumato.grids.search.quality import Quality
 from sfumato.grids.search.scoring import score_pool
-from sfumato.privacy import NANO, Epsilon, Meter, Source
+from sfumato.privacy import NANO, Meter
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.levels import Levels
 from sfumato.records.records import Grid, Records
-from sfumato.tables.schema import Schema
 
 UNIT = 256  # lattice of the weights: a record of weight 1 enters as this many units
 
@@ -141,6 +140,7 @@ def cell_scores(noisy: NDArray[np.int64], *, noise: float, prior: float) -> Floa
     return np.asarray(logs - logs.mean(axis=0, keepdims=True))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateAdditive(PrivateClassifier):
     """An additive model over binned columns, for publication: accurate, and every part of it can be drawn.
 
@@ -162,7 +162,7 @@ class PrivateAdditive(PrivateClassifier):
     Examples
     --------
     >>> from sfumato.privacy import Seeded
-    >>> from sfumato.tables import Categorical, Numeric
+    >>> from sfumato.tables import Categorical, Numeric, Schema
     >>> schema = Schema({"age": Numeric(0, 80, bins=8), "sex": Categorical(["F", "M"]), "ill": Categorical(["no", "yes"])})
     >>> age = np.arange(4000) % 80
     >>> X = np.column_stack([age, np.where(age % 3, "F", "M")]).astype(object)
@@ -173,26 +173,11 @@ class PrivateAdditive(PrivateClassifier):
     (True, True)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon = 1.0,
-        schema: Schema | None = None,
-        target: str | None = None,
-        classes: Any = None,
-        rounds: int | str = "auto",
-        columns: int | str = "auto",
-        candidates: int | str = "auto",
-        rows: int | None = None,
-        cap: float = 0.5,
-        source: Source | None = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
-        self.rounds = rounds
-        self.columns = columns
-        self.candidates = candidates
-        self.rows = rows
-        self.cap = cap
+    rounds: int | str = "auto"
+    columns: int | str = "auto"
+    candidates: int | str = "auto"
+    rows: int | None = None
+    cap: float = 0.5
 
     def _train(self, records: Records, meter: Meter) -> None:
         nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,15 @@ from numpy.typing import NDArray
 
 from sfumato.classifiers.base import Floats, PrivateClassifier, log_counts
 from sfumato.classifiers.linear.features import one_hot
-from sfumato.privacy import NANO, Epsilon, Meter, Source
+from sfumato.privacy import NANO, Meter
 from sfumato.records.records import Records
-from sfumato.tables.schema import Schema
 
 
 class Majority(PrivateClassifier):
     """Predicts the most frequent class for everybody.
 
     >>> from sfumato.privacy import Seeded
-    >>> from sfumato.tables import Categorical
+    >>> from sfumato.tables import Categorical, Schema
     >>> schema = Schema({"sex": Categorical(["F", "M"]), "ill": Categorical(["no", "yes"])})
     >>> model = Majority(epsilon=1, schema=schema, target="ill", source=Seeded(1))
     >>> model.fit([["F"]] * 100, ["no"] * 80 + ["yes"] * 20).predict([["M"]]).tolist()
@@ -39,6 +39,7 @@ class Majority(PrivateClassifier):
         return np.tile(self.log_counts_, (len(leaves), 1))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NoiseFree(PrivateClassifier):
     """Any scikit-learn classifier on the coded columns, without noise: the bench's upper end. **Not private.**
 
@@ -50,18 +51,7 @@ class NoiseFree(PrivateClassifier):
         Logistic regression by default. It sees one column per leaf.
     """
 
-    def __init__(
-        self,
-        *,
-        estimator: Any = None,
-        epsilon: Epsilon = 1.0,
-        schema: Schema | None = None,
-        target: str | None = None,
-        classes: Any = None,
-        source: Source | None = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
-        self.estimator = estimator
+    estimator: Any = None
 
     def _train(self, records: Records, meter: Meter) -> None:
         from sklearn.base import clone

@@ -15,7 +15,7 @@ there is one per 40,000 of N ε, and up to twice that a forest is a tree.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
 from sfumato.classifiers.counting.tree import Node, automatic_depth, grow, leaf_shares
 from sfumato.errors import InputError
-from sfumato.privacy import NANO, Epsilon, Meter, Source
+from sfumato.privacy import NANO, Meter
 from sfumato.records.records import Records
-from sfumato.tables.schema import Schema
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateForest(PrivateClassifier):
     """Private trees on disjoint parts of the data.
 
@@ -45,7 +45,7 @@ class PrivateForest(PrivateClassifier):
     Examples
     --------
     >>> from sfumato.privacy import Seeded
-    >>> from sfumato.tables import Categorical, Numeric
+    >>> from sfumato.tables import Categorical, Numeric, Schema
     >>> schema = Schema({"age": Numeric(0, 80, bins=8), "ill": Categorical(["no", "yes"])})
     >>> age = np.arange(4000)[:, None] % 80
     >>> ill = np.where(age[:, 0] < 40, "no", "yes")
@@ -54,26 +54,11 @@ class PrivateForest(PrivateClassifier):
     (1.0, True)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon = 1.0,
-        schema: Schema | None = None,
-        target: str | None = None,
-        classes: Any = None,
-        trees: int | str = "auto",
-        depth: int | str = "auto",
-        criterion: str = "auto",
-        share: float = 0.8,
-        rows: int | None = None,
-        source: Source | None = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
-        self.trees = trees
-        self.depth = depth
-        self.criterion = criterion
-        self.share = share
-        self.rows = rows
+    trees: int | str = "auto"
+    depth: int | str = "auto"
+    criterion: str = "auto"
+    share: float = 0.8
+    rows: int | None = None
 
     def _train(self, records: Records, meter: Meter) -> None:
         if not 0 < self.share <= 1:

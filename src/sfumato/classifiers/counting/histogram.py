@@ -6,7 +6,7 @@ The guarantee is the synopsis's (`grids.privpfc`: number of records, choice of t
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,13 @@ from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.grids.published.classifier import encode
 from sfumato.grids.publishers.privpfc import PrivPfC
 from sfumato.grids.publishers.task import Task
-from sfumato.privacy import SECURE, Epsilon, Meter, Source
+from sfumato.privacy import SECURE, Meter
 from sfumato.privacy.source import Generator
 from sfumato.records.records import Records
 from sfumato.tables.domains import Categorical
-from sfumato.tables.schema import Schema
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HistogramClassifier(PrivateClassifier):
     """A decision tree (or any scikit-learn classifier that takes weights) over the cells of a PrivPfC synopsis.
 
@@ -40,7 +40,7 @@ class HistogramClassifier(PrivateClassifier):
     Examples
     --------
     >>> from sfumato.privacy import Seeded
-    >>> from sfumato.tables import Numeric
+    >>> from sfumato.tables import Numeric, Schema
     >>> schema = Schema({"age": Numeric(0, 80, bins=8), "ill": Categorical(["no", "yes"])})
     >>> age = np.arange(4000)[:, None] % 80
     >>> ill = np.where(age[:, 0] < 40, "no", "yes")
@@ -49,26 +49,11 @@ class HistogramClassifier(PrivateClassifier):
     (1.0, True)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon = 1.0,
-        schema: Schema | None = None,
-        target: str | None = None,
-        classes: Any = None,
-        estimator: Any = None,
-        grids: int | str = "auto",
-        most: int | str = "auto",
-        split: tuple[float, float, float] | str = "auto",
-        rows: int | None = None,
-        source: Source | None = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
-        self.estimator = estimator
-        self.grids = grids
-        self.most = most
-        self.split = split
-        self.rows = rows
+    estimator: Any = None
+    grids: int | str = "auto"
+    most: int | str = "auto"
+    split: tuple[float, float, float] | str = "auto"
+    rows: int | None = None
 
     def _train(self, records: Records, meter: Meter) -> None:
         from sklearn.base import clone

@@ -20,19 +20,18 @@ rate η loses η.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
 from sfumato.errors import InputError
-from sfumato.privacy import NANO, Epsilon, Meter, Source
+from sfumato.privacy import NANO, Meter
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
-from sfumato.tables.schema import Schema
 
 POWERS = (0.7, 0.5, 0.35, 0.25, 0.18)
 PLAIN = 0.35  # the power without a choice
@@ -40,6 +39,7 @@ FEW = 3_000  # N ε below which a choice would be mostly noise: no ε goes into 
 CELLS = 0.05  # of N ε cells in a table: twenty times the noise per cell if records were spread evenly
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateNaiveBayes(PrivateClassifier):
     """Naive Bayes over one-way class counts.
 
@@ -56,7 +56,7 @@ class PrivateNaiveBayes(PrivateClassifier):
     Examples
     --------
     >>> from sfumato.privacy import Seeded
-    >>> from sfumato.tables import Categorical, Numeric
+    >>> from sfumato.tables import Categorical, Numeric, Schema
     >>> schema = Schema({"age": Numeric(0, 80, bins=8), "ill": Categorical(["no", "yes"])})
     >>> age = np.arange(4000)[:, None] % 80
     >>> ill = np.where(age[:, 0] < 40, "no", "yes")
@@ -64,20 +64,8 @@ class PrivateNaiveBayes(PrivateClassifier):
     1.0
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon = 1.0,
-        schema: Schema | None = None,
-        target: str | None = None,
-        classes: Any = None,
-        rows: int | None = None,
-        temper: float | str = "auto",
-        source: Source | None = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
-        self.rows = rows
-        self.temper = temper
+    rows: int | None = None
+    temper: float | str = "auto"
 
     def _train(self, records: Records, meter: Meter) -> None:
         if isinstance(self.temper, str) and self.temper != "auto":

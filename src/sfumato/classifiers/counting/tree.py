@@ -32,10 +32,9 @@ from numpy.typing import NDArray
 from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
 from sfumato.classifiers.counting.tree_scores import Split, Splitter, spread_of
 from sfumato.errors import InputError
-from sfumato.privacy import NANO, Epsilon, Meter, Source
+from sfumato.privacy import NANO, Meter
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.records import Records
-from sfumato.tables.schema import Schema
 
 LAST = 2  # levels that are split for correctly classified records; set on other splits of the data than the bench's
 DISJOINT = "the children of a node hold different records"
@@ -52,6 +51,7 @@ class Node:
     leaves: int = field(default=1)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateDecisionTree(PrivateClassifier):
     """DiffP-C4.5.
 
@@ -72,7 +72,7 @@ class PrivateDecisionTree(PrivateClassifier):
     Examples
     --------
     >>> from sfumato.privacy import Seeded
-    >>> from sfumato.tables import Categorical, Numeric
+    >>> from sfumato.tables import Categorical, Numeric, Schema
     >>> schema = Schema({"age": Numeric(0, 80, bins=8), "ill": Categorical(["no", "yes"])})
     >>> age = np.arange(4000)[:, None] % 80
     >>> ill = np.where(age[:, 0] < 40, "no", "yes")
@@ -81,24 +81,10 @@ class PrivateDecisionTree(PrivateClassifier):
     (1.0, True)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon = 1.0,
-        schema: Schema | None = None,
-        target: str | None = None,
-        classes: Any = None,
-        depth: int | str = "auto",
-        criterion: str = "auto",
-        rows: int | None = None,
-        prune: bool = True,
-        source: Source | None = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
-        self.depth = depth
-        self.criterion = criterion
-        self.rows = rows
-        self.prune = prune
+    depth: int | str = "auto"
+    criterion: str = "auto"
+    rows: int | None = None
+    prune: bool = True
 
     def _train(self, records: Records, meter: Meter) -> None:
         nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows)

@@ -15,7 +15,8 @@ adds nothing.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,41 +39,25 @@ LABELS_ARE_PUBLIC = "the set of class labels is public"
 ROWS_ARE_PUBLIC = "the number of rows is public"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What both estimators share."""
 
-    _loss: Loss
+    _loss: ClassVar[Loss]
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon = 1.0,
-        schema: Schema | None = None,
-        target: str | None = None,
-        bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        max_norm: float | None = None,
-        classes: ArrayLike | None = None,
-        regularization: float = 1.0,
-        mechanism: str = "weighted",
-        threshold: float | None = None,
-        parts: int | None = None,
-        ensemble: Literal["average", "vote"] = "average",
-        neighbours: Literal["absence", "replacement"] = "absence",
-        source: Source | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.schema = schema
-        self.target = target
-        self.bounds = bounds
-        self.max_norm = max_norm
-        self.classes = classes
-        self.regularization = regularization
-        self.mechanism = mechanism
-        self.threshold = threshold
-        self.parts = parts
-        self.ensemble = ensemble
-        self.neighbours = neighbours
-        self.source = source
+    epsilon: Epsilon = 1.0
+    schema: Schema | None = None
+    target: str | None = None
+    bounds: tuple[ArrayLike, ArrayLike] | None = None
+    max_norm: float | None = None
+    classes: ArrayLike | None = None
+    regularization: float = 1.0
+    mechanism: str = "weighted"
+    threshold: float | None = None
+    parts: int | None = None
+    ensemble: Literal["average", "vote"] = "average"
+    neighbours: Literal["absence", "replacement"] = "absence"
+    source: Source | None = None
 
     def fit(self, X: Any, y: Any, *, budgets: ArrayLike | None = None) -> Any:
         """Train; `budgets` gives each row's own ε (public), otherwise everybody loses `epsilon`."""

@@ -21,6 +21,7 @@ A's
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -30,14 +31,14 @@ from numpy.typing import NDArray
 from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.linear.features import design
 from sfumato.errors import InputError
-from sfumato.privacy import NANO, Epsilon, Meter, Source
+from sfumato.privacy import NANO, Meter
 from sfumato.records.records import Records
-from sfumato.tables.schema import Schema
 
 LATTICE = 64  # size of one entry of a row after rounding; finer would leave no whole nano-ε per unit
 _BLOCK = 1 << 16
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FunctionalMechanism(PrivateClassifier):
     """Linear or logistic regression by the functional mechanism; several classes one against the rest.
 
@@ -52,7 +53,7 @@ class FunctionalMechanism(PrivateClassifier):
     Examples
     --------
     >>> from sfumato.privacy import Seeded
-    >>> from sfumato.tables import Categorical, Numeric
+    >>> from sfumato.tables import Categorical, Numeric, Schema
     >>> schema = Schema({"age": Numeric(0, 80, bins=8), "ill": Categorical(["no", "yes"])})
     >>> age = np.arange(4000)[:, None] % 80
     >>> ill = np.where(age[:, 0] < 40, "no", "yes")
@@ -61,20 +62,8 @@ class FunctionalMechanism(PrivateClassifier):
     (True, True)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon = 1.0,
-        schema: Schema | None = None,
-        target: str | None = None,
-        classes: Any = None,
-        loss: str = "logistic",
-        groups: int = 8,
-        source: Source | None = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
-        self.loss = loss
-        self.groups = groups
+    loss: str = "logistic"
+    groups: int = 8
 
     def _train(self, records: Records, meter: Meter) -> None:
         if self.loss not in ("logistic", "linear"):

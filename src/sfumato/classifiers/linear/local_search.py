@@ -17,6 +17,7 @@ up.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,10 @@ from numpy.typing import NDArray
 from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.linear.features import design
 from sfumato.errors import InputError
-from sfumato.privacy import Epsilon, Meter, Source
+from sfumato.privacy import Meter
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.source import Generator
 from sfumato.records.records import Records
-from sfumato.tables.schema import Schema
 
 _LATTICE = 1 << 20
 
@@ -91,6 +91,7 @@ class _Search(PrivateClassifier):
         return np.hstack([-scores, scores]) / 2 if scores.shape[1] == 1 else scores
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivLocal(_Search):
     """Local search, one coordinate at a time.
 
@@ -109,7 +110,7 @@ class PrivLocal(_Search):
     Examples
     --------
     >>> from sfumato.privacy import Seeded
-    >>> from sfumato.tables import Categorical, Numeric
+    >>> from sfumato.tables import Categorical, Numeric, Schema
     >>> schema = Schema({"age": Numeric(0, 80, bins=8), "ill": Categorical(["no", "yes"])})
     >>> age = np.arange(4000)[:, None] % 80
     >>> ill = np.where(age[:, 0] < 40, "no", "yes")
@@ -118,26 +119,11 @@ class PrivLocal(_Search):
     (1.0, True)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon = 1.0,
-        schema: Schema | None = None,
-        target: str | None = None,
-        classes: Any = None,
-        loss: str = "logistic",
-        rounds: int = 20,
-        step: float = 0.5,
-        shrink: float = 0.95,
-        groups: int = 8,
-        source: Source | None = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
-        self.loss = loss
-        self.rounds = rounds
-        self.step = step
-        self.shrink = shrink
-        self.groups = groups
+    loss: str = "logistic"
+    rounds: int = 20
+    step: float = 0.5
+    shrink: float = 0.95
+    groups: int = 8
 
     def _search(self, signed: Floats, meter: Meter, nano: int) -> Floats:
         if not (self.step > 0 and 0 < self.shrink <= 1):
@@ -161,6 +147,7 @@ class PrivLocal(_Search):
         return model
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivGene(_Search):
     """A genetic search over coefficients.
 
@@ -179,7 +166,7 @@ class PrivGene(_Search):
     Examples
     --------
     >>> from sfumato.privacy import Seeded
-    >>> from sfumato.tables import Categorical, Numeric
+    >>> from sfumato.tables import Categorical, Numeric, Schema
     >>> schema = Schema({"age": Numeric(0, 80, bins=8), "ill": Categorical(["no", "yes"])})
     >>> age = np.arange(4000)[:, None] % 80
     >>> ill = np.where(age[:, 0] < 40, "no", "yes")
@@ -187,28 +174,12 @@ class PrivGene(_Search):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon = 1.0,
-        schema: Schema | None = None,
-        target: str | None = None,
-        classes: Any = None,
-        loss: str = "logistic",
-        rounds: int = 8,
-        population: int = 100,
-        parents: int = 2,
-        radius: float = 4.0,
-        groups: int = 8,
-        source: Source | None = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
-        self.loss = loss
-        self.rounds = rounds
-        self.population = population
-        self.parents = parents
-        self.radius = radius
-        self.groups = groups
+    loss: str = "logistic"
+    rounds: int = 8
+    population: int = 100
+    parents: int = 2
+    radius: float = 4.0
+    groups: int = 8
 
     def _features(self, leaves: NDArray[np.integer], taxonomies: Any) -> Floats:
         return design(leaves, taxonomies, groups=self.groups)

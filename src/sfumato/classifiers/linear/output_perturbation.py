@@ -10,7 +10,7 @@ one.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,11 @@ from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.linear.features import design
 from sfumato.classifiers.linear.objective import minimise, rounded
 from sfumato.errors import InputError
-from sfumato.privacy import NANO, Epsilon, Meter, Source
+from sfumato.privacy import NANO, Meter
 from sfumato.records.records import Records
-from sfumato.tables.schema import Schema
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OutputPerturbation(PrivateClassifier):
     """Logistic regression with noise on the coefficients.
 
@@ -39,7 +39,7 @@ class OutputPerturbation(PrivateClassifier):
     Examples
     --------
     >>> from sfumato.privacy import Seeded
-    >>> from sfumato.tables import Categorical, Numeric
+    >>> from sfumato.tables import Categorical, Numeric, Schema
     >>> schema = Schema({"age": Numeric(0, 80, bins=8), "ill": Categorical(["no", "yes"])})
     >>> age = np.arange(4000)[:, None] % 80
     >>> ill = np.where(age[:, 0] < 40, "no", "yes")
@@ -47,20 +47,8 @@ class OutputPerturbation(PrivateClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon = 1.0,
-        schema: Schema | None = None,
-        target: str | None = None,
-        classes: Any = None,
-        noise: float = 1.0,
-        groups: int = 8,
-        source: Source | None = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, schema=schema, target=target, classes=classes, source=source)
-        self.noise = noise
-        self.groups = groups
+    noise: float = 1.0
+    groups: int = 8
 
     def _train(self, records: Records, meter: Meter) -> None:
         if not self.noise > 0:
