@@ -324,7 +324,7 @@ def test_a_charge_without_a_draw_costs_what_the_draw_would_and_draws_nothing():
     assert paid.spent().people.tolist() == drawn.spent().people.tolist() == [7 * 8 * 2, 11 * 8 * 2]
     assert paid.spent().attributes == drawn.spent().attributes == {"a": 66, "b": 110, "c": 0}
     assert paid.guarantee().steps == drawn.guarantee().steps
-    with pytest.raises(BudgetError, match="people at ε 0.1"):
+    with pytest.raises(BudgetError, match=r"people at ε 0\.1"):
         paid.charge(rate=NANO // 10)
 
 
