@@ -22,7 +22,17 @@ LAYER = {
     "people": 3,
     "histograms": 3,
 }
-LAYER |= {"attributes": 3, "grids": 3, "classifiers": 3, "releases": 4, "demo": 4, "bench": 5, "audit": 5, "cli": 6}
+LAYER |= {
+    "attributes": 3,
+    "grids": 3,
+    "classifiers": 3,
+    "releases": 4,
+    "demo": 4,
+    "testing": 4,
+    "bench": 5,
+    "audit": 5,
+    "cli": 6,
+}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -39,6 +49,15 @@ def test_imports_go_down(path):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("sfumato."):
             there = node.module.split(".")[1]
             assert LAYER[there] <= LAYER[here], f"{path.name}:{node.lineno}: {here} imports {there}"
+
+
+def test_the_tools_for_testing_know_privacy_alone():
+    """They must fit every mechanism, so they know none."""
+    known = {"errors", "privacy", "testing"}
+    for path in (SOURCE / "testing").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("sfumato"):
+                assert node.module.split(".")[1] in known, f"{path.name}:{node.lineno}: imports {node.module}"
 
 
 def test_randomness_is_drawn_in_privacy_only():

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
-from sfumato.privacy.meter import Meter, Neighbours
+from sfumato.privacy.composition import Neighbours
+from sfumato.privacy.meter import Meter
 from sfumato.privacy.units import Epsilon, positive_nano
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ def test_two_hundred_random_cases_match_the_conic_solver_and_are_exactly_feasibl
     worst = 0.0
     for _ in range(200):
         catalogue, budgets, epsilon, utility = case(rng)
-        policy = allocate(catalogue, budgets=budgets, epsilon=epsilon, utility=utility)
+        policy = allocate(catalogue, budgets=budgets / NANO, epsilon=epsilon, utility=utility)
         assert exactly_feasible(catalogue, policy, budgets, epsilon)
         top = (budgets // catalogue.reach) / NANO
         weights = top if utility == "mael" else np.ones_like(top)
@@ -83,10 +83,10 @@ def test_two_hundred_random_cases_match_the_conic_solver_and_are_exactly_feasibl
 @example(150, 1e-6)  # once a singular Newton system: ε is a millionth of the budgets
 def test_always_feasible_and_never_worse_than_composition(seed, epsilon):
     catalogue, budgets, _, utility = case(np.random.default_rng(seed))
-    lightest = (budgets // catalogue.reach).min() * epsilon / float(max(least_epsilon(catalogue, budgets=budgets), 1))
+    lightest = (budgets // catalogue.reach).min() * epsilon / float(max(least_epsilon(catalogue, budgets=budgets / NANO), 1))
     assume(lightest > 2)  # below that a rate would be under one nano-ε, which is refused (tested further down)
-    policy = allocate(catalogue, budgets=budgets, epsilon=epsilon, utility=utility)
-    baseline = compose(catalogue, budgets=budgets, epsilon=epsilon)
+    policy = allocate(catalogue, budgets=budgets / NANO, epsilon=epsilon, utility=utility)
+    baseline = compose(catalogue, budgets=budgets / NANO, epsilon=epsilon)
     assert exactly_feasible(catalogue, policy, budgets, epsilon)
     assert exactly_feasible(catalogue, baseline, budgets, epsilon)
     # At ε = 1e-6 a rate is a few dozen nano-ε and rounding shows; from 1e-3 on it does not.
@@ -99,10 +99,10 @@ def test_above_theorem_two_every_attribute_gets_its_best_noise():
     rng = np.random.default_rng(4)
     for _ in range(20):
         catalogue, budgets, _, utility = case(rng)
-        enough = least_epsilon(catalogue, budgets=budgets)
+        enough = least_epsilon(catalogue, budgets=budgets / NANO)
         if enough == 0:
             continue
-        policy = allocate(catalogue, budgets=budgets, epsilon=enough, utility=utility)
+        policy = allocate(catalogue, budgets=budgets / NANO, epsilon=enough, utility=utility)
         np.testing.assert_array_equal(policy.rates, budgets // catalogue.reach)
         assert expected_errors(policy)["mael"] == pytest.approx(0.0, abs=1e-12)
 
@@ -110,7 +110,7 @@ def test_above_theorem_two_every_attribute_gets_its_best_noise():
 def test_just_below_theorem_two_somebody_is_held_back():
     catalogue = Catalogue.of({"i": ["x", "y"], "k": ["y"]})
     budgets = np.array([300_000_000, 200_000_000])
-    policy = allocate(catalogue, budgets=budgets, epsilon="0.499999999")
+    policy = allocate(catalogue, budgets=budgets / NANO, epsilon="0.499999999")
     assert (policy.rates <= budgets).all()
     assert policy.rates.sum() == 499_999_999
 
@@ -120,8 +120,8 @@ def test_the_optimum_lies_between_the_bounds_of_theorem_three(utility):
     rng = np.random.default_rng(9)
     for _ in range(20):
         catalogue, budgets, epsilon, _ = case(rng)
-        policy = allocate(catalogue, budgets=budgets, epsilon=epsilon, utility=utility)
-        low, high = utility_bounds(catalogue, budgets=budgets, epsilon=epsilon)[utility]
+        policy = allocate(catalogue, budgets=budgets / NANO, epsilon=epsilon, utility=utility)
+        low, high = utility_bounds(catalogue, budgets=budgets / NANO, epsilon=epsilon)[utility]
         top = budgets / catalogue.reach / (NANO * float(catalogue.unit))
         value = {
             "mae": np.mean(policy.scales),
@@ -170,7 +170,8 @@ def test_an_attribute_no_item_has_and_an_item_without_attributes():
         ({"x": 0.1, "y": 0.1}, -1, "mae"),
         ({"x": 0.1, "y": 0.1}, 0.1, "median"),
         (np.array([1, 0]), 0.1, "mae"),
-        (np.array([0.5, 0.5]), 0.1, "mae"),
+        (np.array([0.5]), 0.1, "mae"),
+        (np.array([500_000_000, 500_000_000]), 0.1, "mae"),  # nano-ε where ε is meant
         ({"x": 0.1, "y": 0.1}, "1e-9", "mae"),
     ],
 )

@@ -9,8 +9,8 @@ from sfumato import classifiers
 from sfumato.audit.cases_classifiers import SIDES, TIED, estimator, pair_of
 from sfumato.audit.harness import audit
 from sfumato.audit.registry import case, names
-from sfumato.audit.transcripts import GIVEN_AWAY, Transcript, ratio_of_run, transcript_case, winning
-from sfumato.privacy import NANO, Meter, Seeded, noise
+from sfumato.audit.transcripts import GIVEN_AWAY, ratio_of_run, transcript_case
+from sfumato.privacy import NANO, Seeded
 from sfumato.tables import Categorical, Schema
 
 RIVALS = [
@@ -89,15 +89,6 @@ def test_another_question_to_the_neighbour_is_caught():
     assert ratio_of_run(fit, 2, 2, Seeded(0)) == 0
 
 
-@pytest.mark.parametrize("scores", [[0.0, 1.0], [0.0, 0.0, 2.0], [3.0, 1.0, 2.5, -1.0, 3.0]])
-def test_the_probability_of_a_choice_is_that_of_the_mechanism(scores):
-    scores, source = np.array(scores), Seeded(4)
-    stated = np.exp([winning(scores, NANO, i) for i in range(scores.size)])
-    assert stated.sum() == pytest.approx(1, abs=1e-9)
-    drawn = np.bincount([noise.choose(scores, rate=NANO, source=source) for _ in range(20_000)], minlength=scores.size)
-    assert np.abs(drawn / 20_000 - stated).max() < 5 * np.sqrt(0.25 / 20_000)
-
-
 def test_the_tied_table_is_tied():
     """With the last record both splits classify equally many, without it the first one less."""
     full, less = pair_of(Schema({"a": TWO["side"], "b": TWO["side"], "ill": TWO["ill"]}), TIED)
@@ -105,12 +96,3 @@ def test_the_tied_table_is_tied():
     assert score[0][0] == score[0][1]
     assert score[1][0] == score[0][0] - 1
     assert score[1][1] == score[0][1]
-
-
-def test_a_replay_gives_the_same_draws_and_answers():
-    first = Transcript(source=Seeded(1))
-    number, drawn = first.laplace(np.array([3, 4]), rate=NANO), first.post_processing().random()
-    again = Transcript(source=Seeded(9), replay=first.calls)
-    assert (again.laplace(np.array([3, 5]), rate=NANO) == number).all()
-    assert again.post_processing().random() == drawn
-    assert isinstance(again, Meter)

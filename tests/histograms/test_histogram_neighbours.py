@@ -13,56 +13,18 @@ import pytest
 
 from sfumato.bench.histograms_published import published
 from sfumato.histograms.mechanisms.dynamic import dpa_shares
-from sfumato.privacy import NANO, Meter, Seeded
-from sfumato.privacy.partition import partition_price
+from sfumato.privacy import NANO, Meter
 from sfumato.registry import mechanism, mechanisms
+from sfumato.testing import LeakError, replay
 
 NAMES = [m.name for m in mechanisms("histogram") if "personal budgets" not in m.needs]
 
 
-class Recorder(Meter):
-    """Keeps every call's exact values, rates and outputs."""
-
-    def __init__(self, replay=None):
-        super().__init__(source=Seeded(11))
-        self.calls, self.replay = [], list(replay or [])
-
-    def _keep(self, kind, exact, rates, extra, draw):
-        out = self.replay.pop(0)["out"] if self.replay else draw()
-        self.calls.append({"kind": kind, "exact": np.asarray(exact), "rates": np.asarray(rates), "extra": extra, "out": out})
-        return out
-
-    def laplace(self, values, *, rate, weights=1, **more):
-        exact = np.array(values() if callable(values) else values)
-        draw = super().laplace
-        return self._keep("laplace", exact, rate, weights, lambda: draw(exact, rate=rate, weights=weights, **more))
-
-    def partition(self, starts, stops, costs, *, rate, moves, label=""):
-        exact = np.array(costs() if callable(costs) else costs)
-        draw = super().partition
-        extra = (np.asarray(starts), np.asarray(stops), np.asarray(moves))
-        return self._keep("partition", exact, rate, extra, lambda: draw(starts, stops, exact, rate=rate, moves=moves))
-
-
-def loss_between(first, second, where):
-    """The exact loss of the recorded outputs for a record of bin `where`, or an AssertionError if a decision leaked."""
-    assert len(first) == len(second)
-    total = 0
-    for a, b in zip(first, second, strict=True):
-        assert a["kind"] == b["kind"]
-        assert np.array_equal(a["rates"], b["rates"]), "the noise depends on the data"
-        assert a["exact"].shape == b["exact"].shape
-        change = np.abs(a["exact"] - b["exact"])
-        if a["kind"] == "laplace":
-            total += int((change * a["rates"]).sum())
-        else:
-            starts, stops, moves = a["extra"]
-            assert all(np.array_equal(x, y) for x, y in zip(a["extra"], b["extra"], strict=True))
-            around = (starts <= where) & (where < stops)
-            assert (change[~around] == 0).all()
-            assert (change[around] <= moves[around]).all()
-            total += partition_price(a["rates"], moves)
-    return total
+def stated_moves_hold(pair, where):
+    """A record of bin `where` moves the costs of intervals around it, and by no more than stated."""
+    public, change = pair.here.public, np.abs(pair.here.exact - pair.there.exact)
+    around = (public["starts"] <= where) & (where < public["stops"])
+    return (change <= np.where(around, public["moves"], 0)).all()
 
 
 def tables(size):
@@ -84,23 +46,29 @@ def test_a_record_loses_at_most_the_budget_of_its_bin(name, budget):
         for where in (0, 1, counts.size - 1):
             there = counts.copy()
             there[where] += 1
-            one = Recorder()
-            made = mechanism("histogram", name).make(lambda c=counts: c, rates=rates, meter=one)
-            two = Recorder(replay=one.calls)
-            again = mechanism("histogram", name).make(lambda c=there: c, rates=rates, meter=two)
-            assert loss_between(one.calls, two.calls, where) <= made.losses[where] <= rates[where]
-            assert np.array_equal(made.counts, again.counts), "the output depends on more than the noisy values"
-            assert (made.losses <= rates).all()
-            assert one.spent().total <= rates.max()
+
+            def run(table, source, rates=rates):
+                meter = Meter(source=source)
+                made = mechanism("histogram", name).make(lambda: table, rates=rates, meter=meter)
+                return made.counts, made.losses, meter.spent().total
+
+            found = replay(run, counts, there, source=11)
+            _, losses, spent = found.published[0]
+            assert found.loss <= losses[where] <= rates[where]
+            assert found.same_output, "the output depends on more than the noisy values"
+            assert all(pair.loss <= pair.charged for pair in found.calls)
+            assert all(stated_moves_hold(pair, where) for pair in found.calls if pair.here.kind == "partition")
+            assert (losses <= rates).all()
+            assert spent <= rates.max()
 
 
 def test_the_replay_finds_the_published_order():
     counts = np.full(9, 50)
     there = counts + (np.arange(9) == 0)
     shares = dpa_shares(9, 0.5)
-    one = Recorder()
-    published(counts, epsilon=NANO, shares=shares, meter=one)
-    two = Recorder(replay=one.calls)
-    published(there, epsilon=NANO, shares=shares, meter=two)
-    with pytest.raises(AssertionError, match="noise depends on the data"):
-        loss_between(one.calls, two.calls, 0)
+
+    def run(table, source):
+        return published(table, epsilon=1, shares=shares, meter=Meter(source=source))
+
+    with pytest.raises(LeakError, match="its rate differs for the neighbour, so the noise depends on the data"):
+        replay(run, counts, there)

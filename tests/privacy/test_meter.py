@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 
 import numpy as np
@@ -299,47 +298,6 @@ def test_threads_cannot_overspend():
     assert meter.spent().total == 1000
 
 
-def test_guarantee_in_words_and_as_data():
-    budgets = PersonBudgets.from_tiers({"strict": (0.01, 540), "open": (1, 90)})
-    meter = Meter(budgets=budgets, attributes=["age"], rows_per_person=2)
-    meter.laplace([0], rate=1, weights=[5_000_000, 7 * TENTH // 2], label="how many")
-    promise = meter.guarantee()
-    words = str(promise)
-    assert "e^0.7 = 2.02" in words  # rounded up: it says "at most"
-    assert "strict: 0.01 of 0.01, open: 0.7 of 1" in words
-    assert "up to 2 rows" in words
-    assert "roster" in words
-    assert "age 0.7" in words
-    data = json.loads(json.dumps(promise.to_dict()))
-    assert data["epsilon"] == "0.7"
-    assert data["private"] is True
-    assert data["people"] == [
-        {"granted": "0.01", "used": "0.01", "people": 540, "group": "strict"},
-        {"granted": "1", "used": "0.7", "people": 90, "group": "open"},
-    ]
-    assert data["steps"] == [{"label": "how many", "mechanism": "laplace", "epsilon": "0.7"}]
-    assert "hardly" in words
-
-
-def test_a_guarantee_that_protects_little_does_not_say_hardly():
-    meter = Meter()
-    meter.laplace([0], rate=20 * NANO)
-    assert "hardly" not in meter.guarantee().sentence()
-    assert "4.86e+8" in meter.guarantee().sentence()
-
-
-def test_a_certificate_of_many_groups_is_thinned_against_the_spender():
-    budgets = PersonBudgets(np.arange(1, 5001), np.ones(5000, dtype=np.int64))
-    meter = Meter(budgets=budgets)
-    meter.laplace([0], rate=1, weights=budgets.levels)
-    rows = meter.guarantee().to_dict(most_groups=10)["people"]
-    assert len(rows) == 10
-    assert sum(r["people"] for r in rows) == 5000
-    assert rows[-1]["used"] == "0.000005"
-    assert rows[0]["granted_up_to"] == rows[0]["used"] == "0.0000005"
-    assert "5,000 people" in meter.guarantee().sentence()
-
-
 def test_histories_are_priced_per_item_only():
     """Against a person's absence the price of one item would be far too low."""
     rate, touches = np.array([TENTH, TENTH]), np.array([[1, 1]])
@@ -350,3 +308,45 @@ def test_histories_are_priced_per_item_only():
         with pytest.raises(PrivacyError, match="per item"):
             laplace_shares(meter, rate=rate, touches=touches, why="each item is in one sum")
         assert meter.spent().total == 0
+
+
+def test_a_charge_without_a_draw_costs_what_the_draw_would_and_draws_nothing():
+    class Silent(Seeded):
+        def words(self, n):
+            raise AssertionError("a bit was drawn")
+
+    budgets = PersonBudgets.of([0.1, 1.0])
+    call = {"rate": [3, 5], "weights": [7, 11], "touches": "all", "attributes": ["a", "b"], "label": "both"}
+    drawn = Meter(budgets=budgets, attributes=["a", "b", "c"], rows_per_person=2, source=Seeded(1))
+    paid = Meter(budgets=budgets, attributes=["a", "b", "c"], rows_per_person=2, source=Silent(1))
+    drawn.laplace([0, 0], **call)
+    paid.charge(**call)
+    assert paid.spent().people.tolist() == drawn.spent().people.tolist() == [7 * 8 * 2, 11 * 8 * 2]
+    assert paid.spent().attributes == drawn.spent().attributes == {"a": 66, "b": 110, "c": 0}
+    assert paid.guarantee().steps == drawn.guarantee().steps
+    with pytest.raises(BudgetError, match=r"people at ε 0\.1"):
+        paid.charge(rate=NANO // 10)
+
+
+def test_opening_a_stream_draws_no_noise():
+    """What a stream costs was once charged by drawing noise on zeros and throwing it away."""
+    source, untouched = Seeded(5), Seeded(5)
+    laplace_shares(
+        Meter(neighbours="item", source=source),
+        rate=np.array([TENTH]),
+        touches=np.array([[1]]),
+        why="each item is in one sum",
+    )
+    assert source.words(1) == untouched.words(1)
+
+
+def test_vector_noise_inside_a_sample_waits_for_the_sample_too():
+    """Its price is amplified like any other, so the sample must have been drawn."""
+    for asked in ({"weights": 1.0, "curvature": 0.25, "penalty": 9.0}, {"sensitivity": 1.0}):
+        meter = Meter(source=Seeded(1))
+        draw = meter.objective_noise if "weights" in asked else meter.output_noise
+        with meter.sampled(1 << 61) as sample:
+            with pytest.raises(PrivacyError, match="must use what its sample function returns"):
+                draw(2, beta=0.1, **asked)
+            sample([10])
+            assert draw(2, beta=0.1, **asked).shape == (2,)

@@ -12,7 +12,7 @@ integers, so the result is feasible to the last bit whatever the solver did.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,11 @@ from sfumato.attributes.solver import minimise
 from sfumato.attributes.utility import Utility, Vector, named_utility
 from sfumato.errors import InputError
 from sfumato.privacy.budgets import AttributeBudgets
-from sfumato.privacy.units import NANO, Epsilon, positive_nano
+from sfumato.privacy.units import NANO, Epsilon, Nano, NanoArray, nano_down_array, positive_nano
 
 _TOO_SMALL = "epsilon is too small for these budgets: an attribute would get less than 1e-9 per lattice unit"
 
-Budgets = AttributeBudgets | Mapping[str, Epsilon] | NDArray[np.int64]
+Budgets = AttributeBudgets | Mapping[str, Epsilon] | Sequence[float] | NDArray[np.float64]
 
 
 def allocate(catalogue: Catalogue, *, budgets: Budgets, epsilon: Epsilon, utility: str | Utility = "mae") -> Policy:
@@ -38,7 +38,7 @@ def allocate(catalogue: Catalogue, *, budgets: Budgets, epsilon: Epsilon, utilit
     ----------
     catalogue : Catalogue
         The public items.
-    budgets : mapping of attribute to ε, AttributeBudgets, or nano-ε in the catalogue's order
+    budgets : mapping of attribute to ε, AttributeBudgets, or one ε per attribute in the catalogue's order
         What each attribute may lose.
     epsilon : ε
         What the whole release may lose towards its recipient.
@@ -71,12 +71,13 @@ def compose(catalogue: Catalogue, *, budgets: Budgets, epsilon: Epsilon) -> Poli
     return _policy(catalogue, rates, nano, overall, "composition", float("nan"))
 
 
-def budget_array(catalogue: Catalogue, budgets: Budgets) -> NDArray[np.int64]:
+def budget_array(catalogue: Catalogue, budgets: Budgets) -> NanoArray:
     """Budgets in nano-ε in the order of the catalogue."""
-    if isinstance(budgets, np.ndarray):
-        if budgets.dtype.kind not in "iu" or budgets.shape != (len(catalogue.attributes),) or budgets.min() < 1:
-            raise InputError(f"budgets as an array are {len(catalogue.attributes)} integers of nano-ε, each at least 1")
-        return budgets.astype(np.int64)
+    if not isinstance(budgets, AttributeBudgets | Mapping):
+        nano = nano_down_array(budgets)
+        if nano.shape != (len(catalogue.attributes),) or nano.min(initial=1) < 1:
+            raise InputError(f"budgets without names are {len(catalogue.attributes)} numbers of ε, each at least 1e-9")
+        return nano
     named = budgets if isinstance(budgets, AttributeBudgets) else AttributeBudgets.of(budgets)
     unknown = [name for name in named.names if name not in catalogue.attributes]
     if unknown:
@@ -84,7 +85,7 @@ def budget_array(catalogue: Catalogue, budgets: Budgets) -> NDArray[np.int64]:
     return named.array(catalogue.attributes)
 
 
-def _upper(catalogue: Catalogue, nano: NDArray[np.int64]) -> NDArray[np.int64]:
+def _upper(catalogue: Catalogue, nano: NanoArray) -> NDArray[np.int64]:
     """The largest rates the attributes' own budgets allow: ``floor(t_j / Δ_j)``."""
     top = nano // catalogue.reach
     if top.min() < 1:
@@ -95,7 +96,7 @@ def _upper(catalogue: Catalogue, nano: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(np.minimum(top, 10**15))
 
 
-def _solve(catalogue: Catalogue, nano: NDArray[np.int64], overall: int, utility: str | Utility) -> Policy:
+def _solve(catalogue: Catalogue, nano: NanoArray, overall: Nano, utility: str | Utility) -> Policy:
     top, rows = _upper(catalogue, nano), catalogue.maximal
     per_unit = float(catalogue.unit) * NANO
     chosen = named_utility(utility, top / per_unit)
@@ -114,7 +115,7 @@ def _solve(catalogue: Catalogue, nano: NDArray[np.int64], overall: int, utility:
     return _policy(catalogue, rates, nano, overall, chosen.name, gap)
 
 
-def _cut(rows: NDArray[Any], rates: NDArray[np.int64], overall: int) -> NDArray[np.int64]:
+def _cut(rows: NDArray[Any], rates: NDArray[np.int64], overall: Nano) -> NDArray[np.int64]:
     """Scale integer rates down until no row exceeds the overall budget: ``Σ a floor(r ε / R) <= ε`` when ``Σ a r <= R``."""
     heaviest = int(exact_loads(rows, rates).max(initial=0))
     if heaviest <= overall:
@@ -126,7 +127,7 @@ def _cut(rows: NDArray[Any], rates: NDArray[np.int64], overall: int) -> NDArray[
 
 
 def _fill(
-    rows: NDArray[Any], rates: NDArray[np.int64], top: NDArray[np.int64], overall: int, gain: Vector
+    rows: NDArray[Any], rates: NDArray[np.int64], top: NDArray[np.int64], overall: Nano, gain: Vector
 ) -> NDArray[np.int64]:
     """Give back what rounding left over, most useful attribute first; stays feasible, in integers."""
     rates = rates.copy()
@@ -144,14 +145,12 @@ def _fill(
     return rates
 
 
-def _policy(
-    catalogue: Catalogue, rates: NDArray[np.int64], nano: NDArray[np.int64], overall: int, name: str, gap: float
-) -> Policy:
+def _policy(catalogue: Catalogue, rates: NDArray[np.int64], nano: NanoArray, overall: Nano, name: str, gap: float) -> Policy:
     return Policy(
         attributes=catalogue.attributes,
         rates=rates,
         rows=catalogue.maximal,
-        epsilon=overall,
+        overall=overall,
         budgets=nano,
         unit=catalogue.unit,
         utility=name,

@@ -21,20 +21,21 @@ from typing import Any
 
 from sfumato.errors import BudgetError, LedgerError
 from sfumato.privacy.charge import Charge
-from sfumato.privacy.units import as_epsilon
+from sfumato.privacy.units import Nano, as_epsilon
 
 VERSION = 1
 _KIND = "sfumato device ledger"
+_NOTHING = Nano(0)
 
 
 @dataclass(frozen=True)
 class Limits:
     """What one recipient, and all of them together, may learn: nano-ε overall and per attribute (None: no cap)."""
 
-    overall: int
-    attributes: Mapping[str, int]
-    together: int | None = None
-    attributes_together: Mapping[str, int] = field(default_factory=dict)
+    overall: Nano
+    attributes: Mapping[str, Nano]
+    together: Nano | None = None
+    attributes_together: Mapping[str, Nano] = field(default_factory=dict)
 
 
 class DeviceLedger:
@@ -75,13 +76,13 @@ class DeviceLedger:
     def spent_together(self) -> Charge:
         """What all recipients have learnt if they put it together."""
         total = 0
-        each: dict[str, int] = {}
+        each: dict[str, Nano] = {}
         for recipient in self._state["spent"]:
             one = self.spent(recipient)
             total += one.total
             for name, nano in one.attributes.items():
-                each[name] = each.get(name, 0) + nano
-        return Charge(total, attributes=each)
+                each[name] = Nano(each.get(name, 0) + nano)
+        return Charge(Nano(total), attributes=each)
 
     def left(self, recipient: str, limits: Limits) -> dict[str, int]:
         """What is left towards a recipient, for each cap that applies (nano-ε)."""
@@ -125,10 +126,12 @@ class DeviceLedger:
         for name, asked in price.attributes.items():
             who = f"for attribute {name!r} towards"
             # An attribute without a budget has none to spend.
-            checks.append((asked, one.attributes.get(name, 0), limits.attributes.get(name, 0), f"{who} {recipient!r}"))
+            checks.append(
+                (asked, one.attributes.get(name, _NOTHING), limits.attributes.get(name, _NOTHING), f"{who} {recipient!r}")
+            )
             if name in limits.attributes_together:
                 cap = limits.attributes_together[name]
-                checks.append((asked, everybody.attributes.get(name, 0), cap, f"{who} all recipients together"))
+                checks.append((asked, everybody.attributes.get(name, _NOTHING), cap, f"{who} all recipients together"))
         for asked, spent, limit, where in checks:
             if spent + asked > limit:
                 return (

@@ -20,6 +20,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError, PrivacyError
 from sfumato.privacy.charge import Charge
-from sfumato.privacy.units import NANO, Epsilon, as_epsilon
+from sfumato.privacy.units import NANO, Epsilon, Nano, NanoArray, as_epsilon
 
 VERSION = 1
 _CHUNK = 1 << 15
@@ -63,8 +64,8 @@ class Policy:
         Nano-ε per lattice unit; the noise on attribute j has scale ``unit * 1e9 / rates[j]``.
     rows : integer matrix
         The rows an item may have; any item's row must lie under one of them.
-    epsilon : int
-        Overall budget in nano-ε.
+    overall : Nano
+        Overall budget in nano-ε; `epsilon` gives it as a decimal.
     budgets : int64 array
         Budget of each attribute in nano-ε.
     unit : Fraction
@@ -88,10 +89,10 @@ class Policy:
     """
 
     attributes: tuple[str, ...]
-    rates: NDArray[np.int64]
+    rates: NanoArray
     rows: NDArray[Any]
-    epsilon: int
-    budgets: NDArray[np.int64]
+    overall: Nano
+    budgets: NanoArray
     unit: Fraction = Fraction(1)
     utility: str = "mae"
     gap: float = 0.0
@@ -103,17 +104,22 @@ class Policy:
             raise InputError(f"a policy for {m} attributes needs {m} rates, {m} budgets and rows of {m} entries")
         if len(set(self.attributes)) != m or not m:
             raise InputError("a policy names at least one attribute, and each once")
-        if int(self.rates.min()) < 1 or int(self.budgets.min()) < 1 or self.epsilon < 1 or self.unit <= 0:
+        if int(self.rates.min()) < 1 or int(self.budgets.min()) < 1 or self.overall < 1 or self.unit <= 0:
             raise InputError("rates, budgets, epsilon and unit of a policy are greater than 0")
-        self.verify(self.rows, budgets=self.budgets, epsilon=self.epsilon)
+        self.verify(self.rows, budgets=self.budgets, overall=self.overall)
+
+    @property
+    def epsilon(self) -> Decimal:
+        """Overall budget."""
+        return as_epsilon(self.overall)
 
     # --- verification ----------------------------------------------------------------------------------------------
 
     def price(self, rows: NDArray[Any]) -> Charge:
         """The exact price of one item towards everybody and per attribute, if items have these rows."""
-        total = int(exact_loads(rows, self.rates).max(initial=0))
+        total = Nano(int(exact_loads(rows, self.rates).max(initial=0)))
         reach = rows.max(axis=0, initial=0)
-        each = {n: int(a) * int(r) for n, a, r in zip(self.attributes, reach, self.rates, strict=True)}
+        each = {n: Nano(int(a) * int(r)) for n, a, r in zip(self.attributes, reach, self.rates, strict=True)}
         return Charge(total, attributes=each)
 
     @cached_property
@@ -133,13 +139,13 @@ class Policy:
         few = np.unique([heaviest, *self.rows.argmax(axis=0).tolist()])
         return np.asarray(self.rows[few], dtype=np.int64)
 
-    def verify(self, rows: NDArray[Any], *, budgets: NDArray[np.int64], epsilon: int) -> Charge:
-        """Refuse the policy unless, with these rows, it keeps these budgets exactly; returns the price."""
+    def verify(self, rows: NDArray[Any], *, budgets: NanoArray, overall: Nano) -> Charge:
+        """Refuse the policy unless, with these rows, it keeps these budgets (nano-ε) exactly; returns the price."""
         price = self.price(rows)
-        if price.total > epsilon:
+        if price.total > overall:
             raise PrivacyError(
                 f"this policy is infeasible: one item could cost ε {as_epsilon(price.total)}, more than the overall "
-                f"{as_epsilon(epsilon)}; do not use it, ask for a new one"
+                f"{as_epsilon(overall)}; do not use it, ask for a new one"
             )
         for name, limit in zip(self.attributes, budgets.tolist(), strict=True):
             if price.attributes[name] > limit:
@@ -193,7 +199,7 @@ class Policy:
             "version": VERSION,
             "attributes": list(self.attributes),
             "unit": str(self.unit),
-            "epsilon": self.epsilon,
+            "epsilon": self.overall,
             "budgets": self.budgets.tolist(),
             "rates": self.rates.tolist(),
             "rows": [[v for j in np.flatnonzero(row).tolist() for v in (j, int(row[j]))] for row in self.rows],
@@ -224,7 +230,7 @@ class Policy:
             attributes=tuple(_list(body["attributes"], str)),
             rates=np.array(_list(body["rates"], int), dtype=np.int64),
             rows=_rows(body["rows"], len(body["attributes"])),
-            epsilon=_list([body["epsilon"]], int)[0],
+            overall=Nano(_list([body["epsilon"]], int)[0]),
             budgets=np.array(_list(body["budgets"], int), dtype=np.int64),
             unit=_unit(_list([body["unit"]], str)[0]),
             utility=_list([body["utility"]], str)[0],

@@ -24,7 +24,7 @@ from sfumato.privacy.charge import Charge
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.source import SECURE, Source
-from sfumato.privacy.units import Epsilon, positive_nano
+from sfumato.privacy.units import Epsilon, Nano, positive_nano
 
 if TYPE_CHECKING:
     from sfumato.attributes.recipients import Recipients
@@ -114,7 +114,7 @@ class Profile:
     def limits(self, to: str) -> Limits:
         """The caps of the person's ledger towards a recipient, in nano-ε."""
         rule = self.recipients
-        overall = sum(self.budgets.nano.values()) if rule is None else rule.nano(to)
+        overall = Nano(sum(self.budgets.nano.values())) if rule is None else rule.nano(to)
         cap = None if rule is None else rule.budgets.together
         return Limits(overall, self.budgets.nano, cap, self._together)
 
@@ -131,7 +131,9 @@ class Profile:
                 raise InputError("this policy was made for another catalogue: its attributes or unit differ")
             # Priced with the person's own catalogue: a policy that left heavy items out is caught here.
             shipped = replace(shipped, rows=self.catalogue.maximal)
-        shipped.verify(shipped.rows, budgets=self._budget_shares(shipped.attributes), epsilon=overall)
+        shipped.verify(
+            shipped.rows, budgets=self._budget_shares(shipped.attributes).array(shipped.attributes), overall=overall
+        )
         return shipped
 
     def preview(self, *, to: str, epsilon: Epsilon | None = None) -> list[Option]:
@@ -200,17 +202,19 @@ class Profile:
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
-    def _share(self, to: str, epsilon: Epsilon | None) -> int:
+    def _share(self, to: str, epsilon: Epsilon | None) -> Nano:
         if epsilon is not None:
             return positive_nano(epsilon)
         if self.recipients is None:
             raise InputError(f"how much may {to!r} learn? give epsilon, or a Recipients rule to the profile")
-        return max(1, self.recipients.nano(to) // self.releases)
+        return Nano(max(1, self.recipients.nano(to) // self.releases))
 
-    def _budget_shares(self, attributes: Sequence[str]) -> NDArray[np.int64]:
-        return np.asarray(np.maximum(self.budgets.array(attributes) // self.releases, 1))
+    def _budget_shares(self, attributes: Sequence[str]) -> AttributeBudgets:
+        """What one release may use of each attribute's budget."""
+        shares = np.maximum(self.budgets.array(attributes) // self.releases, 1).tolist()
+        return AttributeBudgets({name: Nano(share) for name, share in zip(attributes, shares, strict=True)})
 
-    def _allocate(self, overall: int) -> Policy:
+    def _allocate(self, overall: Nano) -> Policy:
         from sfumato.attributes.allocation import allocate
 
         assert self.catalogue is not None
@@ -230,7 +234,7 @@ class Profile:
         return total
 
 
-def _decimal(nano: int) -> Epsilon:
+def _decimal(nano: Nano) -> Epsilon:
     from sfumato.privacy.units import as_epsilon
 
     return as_epsilon(nano)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from sfumato.errors import InputError
 from sfumato.privacy.budgets import RecipientBudgets
-from sfumato.privacy.units import Epsilon, as_epsilon, positive_nano
+from sfumato.privacy.units import Epsilon, Nano, as_epsilon, positive_nano
 
 Rule = Callable[[float], Epsilon]
 
@@ -42,7 +42,7 @@ class Recipients:
     rule: Mapping[float, Epsilon] | Rule
     together: Epsilon | None = None
     stranger: float | None = None
-    _known: dict[float, int] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[float, Nano] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.rule, Mapping):
@@ -63,7 +63,7 @@ class Recipients:
             together=None if budgets.together is None else as_epsilon(budgets.together),
         )
 
-    def nano(self, recipient: str) -> int:
+    def nano(self, recipient: str) -> Nano:
         """What a recipient may learn over all releases, in nano-ε."""
         reputation = self.reputations.get(recipient, self.stranger)
         if reputation is None:
@@ -87,7 +87,7 @@ class Recipients:
         cap = None if self.together is None else positive_nano(self.together, "the cap over colluding recipients")
         return RecipientBudgets({name: self.nano(name) for name in self.reputations}, cap)
 
-    def _remember(self, reputation: float, nano: int) -> int:
+    def _remember(self, reputation: float, nano: Nano) -> Nano:
         if reputation != reputation:
             raise InputError("a reputation must be a number")
         for other, value in self._known.items():

@@ -12,7 +12,7 @@ from sfumato.attributes.release import release_batch
 from sfumato.attributes.streams import AttributeStream
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
-from sfumato.privacy import NANO, Meter, Source
+from sfumato.privacy import NANO, Meter, Nano, Source
 
 SHOP = Catalogue.of({"novel": {"paper": 1, "fiction": 2}, "map": {"paper": 1, "travel": 1}, "pen": {"paper": 1}})
 POLICY = allocate(SHOP, budgets={"paper": 0.5, "fiction": 0.8, "travel": 1}, epsilon=1)
@@ -41,7 +41,7 @@ def _stream(which: int, n: int, source: Source) -> NDArray[np.int64]:
     The total after step 2 is known from a question; how many of the two later totals exceed it is the likelihood ratio.
     """
     rate = np.full(n, NANO, dtype=np.int64)
-    policy = Policy(tuple(map(str, range(n))), rate, np.ones((1, n), dtype=np.int64), n * NANO, rate)
+    policy = Policy(tuple(map(str, range(n))), rate, np.ones((1, n), dtype=np.int64), Nano(n * NANO), rate)
     stream = AttributeStream(policy, Meter(neighbours="item", attributes=policy.attributes, source=source), fanout=2)
     stream.skip(2)
     before = stream.release().counts

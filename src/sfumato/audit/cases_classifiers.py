@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.registry import register
 from sfumato.audit.transcripts import Fit, transcript_case
-from sfumato.privacy import NANO, Meter
+from sfumato.privacy import NANO, Meter, Nano
 from sfumato.records.records import Records
 from sfumato.tables.domains import Categorical, Numeric
 from sfumato.tables.schema import Schema
@@ -115,7 +115,7 @@ def _overlapping(records: Records, meter: Meter) -> list[NDArray[Any]]:
     with meter.parallel("each record is in one tree") as branch:
         for _ in range(2):
             with branch():
-                grow(records, meter, nano=NANO, rows=100, depth=1)
+                grow(records, meter, nano=Nano(NANO), rows=100, depth=1)
     return []
 
 

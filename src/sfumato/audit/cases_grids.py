@@ -15,12 +15,13 @@ from sfumato.grids.search.dependence import F_SPREAD, fixed_by_parents
 from sfumato.grids.search.pool import Pool, enumerate_grids
 from sfumato.grids.search.quality import Quality
 from sfumato.grids.search.scoring import score_pool
-from sfumato.privacy import NANO, Meter, Seeded, Source
+from sfumato.privacy import NANO, Meter, Nano, Seeded, Source
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
 
 _TAXONOMY = (Levels.flat("side", ["left", "right"]),)
+_ONE = Nano(NANO)
 _SETTINGS = Settings(most=10, split=(0.03, 0.47, 0.50))
 
 
@@ -44,7 +45,7 @@ def _pool() -> Pool:
 def _choice(which: int, n: int, source: Source) -> NDArray[np.int64]:
     quality = Quality.of(NANO)
     scores = score_pool(_table(which), _pool(), quality)
-    rate, meter = choice_rate(NANO, quality.spread), Meter(source=source)
+    rate, meter = choice_rate(_ONE, quality.spread), Meter(source=source)
     return np.array([meter.choose(scores, rate=rate, spread=quality.spread) for _ in range(n)], dtype=np.int64)
 
 
@@ -56,7 +57,7 @@ def _fixed(which: int) -> tuple[float, float]:
 
 
 def _parents(which: int, n: int, source: Source) -> NDArray[np.int64]:
-    rate, meter = choice_rate(NANO, F_SPREAD), Meter(source=source)
+    rate, meter = choice_rate(_ONE, F_SPREAD), Meter(source=source)
     return np.array([meter.choose(_fixed(which), rate=rate, spread=F_SPREAD) for _ in range(n)], dtype=np.int64)
 
 
@@ -71,7 +72,7 @@ def _release(which: int, n: int, source: Source) -> NDArray[np.int64]:
 
 def _run(which: int, meter: Meter) -> NDArray[np.int64]:
     return choose_and_count(
-        lambda: _table(which), meter, nano=2 * NANO, taxonomies=_TAXONOMY, classes=2, settings=_SETTINGS, rows=8
+        lambda: _table(which), meter, nano=Nano(2 * NANO), taxonomies=_TAXONOMY, classes=2, settings=_SETTINGS, rows=8
     ).noisy
 
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import attack_every, register
 from sfumato.bench.histograms_published import published
-from sfumato.privacy import NANO, Meter, Seeded, Source
+from sfumato.privacy import NANO, Meter, Nano, Seeded, Source, as_epsilon
 from sfumato.registry import Mechanism
 
-_CLAIM = NANO // 5
+_CLAIM = Nano(NANO // 5)
 _EQUAL = np.full(21, 1000)
 _PAIR = "equal bins, one record more or less in the first"
 
@@ -52,7 +52,7 @@ def _published(shares: NDArray[np.float64]) -> Callable[[int, int, Source], NDAr
     def draw(which: int, n: int, source: Source) -> NDArray[np.float64]:
         # Such a mechanism is refused with secure noise, so it gets a seed from the source it was offered.
         seeded = Seeded(int(source.words(1)[0]))
-        made = published(_table(which), epsilon=_CLAIM, shares=shares, meter=Meter(source=seeded), times=n)
+        made = published(_table(which), epsilon=as_epsilon(_CLAIM), shares=shares, meter=Meter(source=seeded), times=n)
         return np.array([_stands_out(row) for row in made])
 
     return draw

@@ -10,7 +10,7 @@ from sfumato.audit.registry import attack_every, register
 from sfumato.classifiers.linear.objective import calibrate, minimise
 from sfumato.offers import Offer
 from sfumato.people import ArrayReader, Question, plan_offer
-from sfumato.privacy import Meter, PersonBudgets, Source
+from sfumato.privacy import Meter, Nano, PersonBudgets, Source
 from sfumato.registry import Mechanism
 
 ROSTER = PersonBudgets.from_tiers({"strict": (0.3, 3), "standard": (0.8, 2), "open": (2, 1)})
@@ -49,7 +49,7 @@ def _case(mechanism: str, group: int) -> AuditCase:
 
 def _model_case(group: int) -> AuditCase:
     """The weighted objective in one dimension, where the sign and size of the coefficient tell most."""
-    at = calibrate(int(ROSTER.levels[-1]), kind="logistic", dimension=1)
+    at = calibrate(Nano(int(ROSTER.levels[-1])), kind="logistic", dimension=1)
     weights = at.weights(ROSTER.levels)
     claimed = int(at.loss(weights)[group])
 

@@ -48,9 +48,9 @@ def shops(data: Path | None, *, quick: bool = False) -> Iterator[Shop]:
         yield load(data)
 
 
-def flat_budgets(rng: np.random.Generator, m: int) -> NDArray[np.int64]:
+def flat_budgets(rng: np.random.Generator, m: int) -> NDArray[np.float64]:
     """Budgets that add up to ε = 1, uniformly at random (flat Dirichlet), as in the paper's setting."""
-    return np.asarray(np.maximum((rng.dirichlet(np.ones(m)) * NANO).astype(np.int64), 1000))
+    return np.asarray(np.maximum((rng.dirichlet(np.ones(m)) * NANO).astype(np.int64), 1000) / NANO)
 
 
 def _table(path: Path, columns: list[str] | None = None) -> Any:

@@ -30,7 +30,7 @@ loaded, cpu = time.perf_counter(), time.process_time()
 from sfumato.attributes import Policy, Profile
 policy = Policy.load(sys.argv[1])
 profile = Profile(None, budgets=dict.fromkeys(policy.attributes, 1), policies=policy)
-profile.release([policy.attributes[:2], policy.attributes[2:3]] * 20, to="shop", epsilon=policy.epsilon / 1e9)
+profile.release([policy.attributes[:2], policy.attributes[2:3]] * 20, to="shop", epsilon=policy.epsilon)
 done, cpu = time.perf_counter(), time.process_time() - cpu
 print(json.dumps({"numpy": loaded - start, "release": done - loaded, "cpu": cpu}))
 """
@@ -62,7 +62,7 @@ def allocation_times(*, items: int, progress: Callable[[str], None], seed: int =
         seconds, policy = min((_timed(ours) for _ in range(3)), key=lambda pair: pair[0])
         out[kind] = {"seconds": seconds, "gap": policy.gap, "distinct_rows": len(policy.rows)}
         try:
-            theirs, value, violation = _conic(matrix, budgets / NANO, 0.1)
+            theirs, value, violation = _conic(matrix, budgets, 0.1)
         except NotInstalledError as missing:
             out["conic_missing"] = str(missing)
             continue
@@ -97,7 +97,7 @@ def random_gaps(*, cases: int, seed: int = 0) -> float:
     for case in range(cases):
         matrix = made_matrix(rng, int(rng.integers(5, 500)), int(rng.integers(2, 21)), weighted=False)
         catalogue = Catalogue.from_matrix(matrix, [f"a{j}" for j in range(matrix.shape[1])])
-        budgets = np.maximum(flat_budgets(rng, matrix.shape[1]), 2_000_000)
+        budgets = np.maximum(flat_budgets(rng, matrix.shape[1]), 0.002)
         utility = ("mae", "mse", "mael")[case % 3]
         policy = allocate(catalogue, budgets=budgets, epsilon=round(float(rng.uniform(0.05, 0.4)), 3), utility=utility)
         assert named_utility(utility, np.ones(1)).name == policy.utility

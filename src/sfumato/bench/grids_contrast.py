@@ -39,7 +39,7 @@ from sfumato.grids.search.quality import Quality
 from sfumato.grids.search.scoring import score_pool
 from sfumato.privacy import Meter, Seeded
 from sfumato.privacy.losses import choice_rate
-from sfumato.privacy.units import NANO
+from sfumato.privacy.units import NANO, Nano, positive_nano
 from sfumato.records.levels import Levels
 from sfumato.records.records import Grid, Records, weighted_bincount
 
@@ -51,13 +51,13 @@ _CELLS, _JOINING_CELLS = 0.2, 0.05  # per N ε, ε that of the counts
 _DRAWN = 4  # rows drawn per record, for the learners
 
 
-def contrast_marginals(records: Records, task: Task, meter: Meter, *, nano: int, size: int) -> Joined:
+def contrast_marginals(records: Records, task: Task, meter: Meter, *, nano: Nano, size: int) -> Joined:
     """The release for a budget of `nano` and a public number of records."""
     marginals: list[Marginal] = []
     model: Joined | None = None
     joining = int(nano * JOINING)
     each = (nano - joining) // ROUNDS
-    select = int(each * SELECT)
+    select = Nano(int(each * SELECT))
     count = each - select
     pool = enumerate_grids(task.taxonomies, most=_MOST_GRIDS, cells=max(2, int(_CELLS * size * count / NANO)), widest=2)
     for _ in range(ROUNDS):
@@ -164,7 +164,7 @@ def compare(
             records, leaves, size = case.take(train), case.records.leaves[test], len(train)
             grids = privpfc(case)(epsilon, size).release(lambda r=records: r, task, Meter(source=Seeded(number)))  # type: ignore[misc]
             meter = Meter(source=Seeded(number))
-            model = contrast_marginals(records, task, meter, nano=int(epsilon * NANO), size=size)
+            model = contrast_marginals(records, task, meter, nano=positive_nano(epsilon), size=size)
             tables = {
                 "privpfc": published(grids, leaves, size),
                 "contrast": learned_from(model, leaves, size, meter.post_processing()),

@@ -22,7 +22,7 @@ from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.pool import enumerate_grids
 from sfumato.grids.search.quality import Quality, exact_score
 from sfumato.grids.search.scoring import score_pool
-from sfumato.privacy import Meter, Seeded, Source
+from sfumato.privacy import Meter, Seeded, Source, positive_nano
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.records import Records
 
@@ -36,7 +36,7 @@ def chosen_quality(case: Case, epsilon: float, *, repeats: int, draws: int) -> f
     for number, (train, _) in enumerate(splits(case, repeats)):
         records = case.take(train)
         settings = PrivPfC(epsilon=epsilon, target=case.target, rows=len(train)).settings(task)
-        _, select, count = settings.shares(int(epsilon * 10**9), public_size=True)
+        _, select, count = settings.shares(positive_nano(epsilon), public_size=True)
         cells = settings.most_cells(len(train), count / 10**9)
         pool = enumerate_grids(task.taxonomies, most=settings.most, cells=cells, widest=settings.widest)
         quality = Quality.of(count)
@@ -88,7 +88,7 @@ def table_sizes(rows: Sequence[int]) -> dict[str, float]:
         chosen = choose_and_count(
             lambda records=records: records,  # type: ignore[misc]
             Meter(source=Seeded(1)),
-            nano=10**8,
+            nano=positive_nano(0.1),
             taxonomies=records.taxonomies,
             classes=2,
             settings=Settings(most=5_000, widest=4),

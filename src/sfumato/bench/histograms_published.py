@@ -13,23 +13,24 @@ from numpy.typing import NDArray
 
 from sfumato.histograms.budgets import Floats, Ints
 from sfumato.histograms.mechanisms.ahp import FIRST_PERCENT, ahp, sorted_clusters, sums
-from sfumato.privacy import Meter
+from sfumato.privacy import Epsilon, Meter, positive_nano
 from sfumato.privacy.noise import laplace_variance
 
 REASON = "as published, the noise of a bin depends on the rank of its true count, which no ε covers"
 
 
-def published(counts: Ints, *, epsilon: int, shares: Floats, meter: Meter, times: int = 1) -> NDArray[np.float64]:
+def published(counts: Ints, *, epsilon: Epsilon, shares: Floats, meter: Meter, times: int = 1) -> NDArray[np.float64]:
     """AHP (greedy, as in the slides) with budgets ``shares * n * epsilon`` along the ascending true counts, `times` times.
 
-    `epsilon` is the claim in nano-ε; the result has one row per time.
+    `epsilon` is the claim; the result has one row per time.
     """
     meter.unsound(REASON)
+    claim = positive_nano(epsilon)
     n = counts.size
     budget = np.empty(n)
-    budget[np.argsort(counts, kind="stable")] = shares * n * epsilon
+    budget[np.argsort(counts, kind="stable")] = shares * n * claim
     first = np.maximum(budget * FIRST_PERCENT / 100, 1).astype(np.int64)
-    second = epsilon - epsilon * FIRST_PERCENT // 100
+    second = claim - claim * FIRST_PERCENT // 100
     noisy = meter.laplace(np.tile(counts, (times, 1)), rate=np.tile(first, (times, 1)), label="counts")
     penalty = float(laplace_variance(second))
     labels = [sorted_clusters(row, first, penalty=penalty, clustering="greedy") for row in noisy]
@@ -41,9 +42,9 @@ def published(counts: Ints, *, epsilon: int, shares: Floats, meter: Meter, times
     return np.array([(t / size)[row] for t, size, row in zip(parts, sizes, labels, strict=True)])
 
 
-def leaking_ahp(shares: Floats, epsilon: int) -> Callable[..., NDArray[np.float64]]:
+def leaking_ahp(shares: Floats, epsilon: Epsilon) -> Callable[..., NDArray[np.float64]]:
     """AHP simply given the loss that the published variant really has (its largest bin budget), for a fair comparison."""
-    rate = int(epsilon * float(shares.max()) * shares.size)
+    rate = int(positive_nano(epsilon) * float(shares.max()) * shares.size)
 
     def run(counts: Ints, *, meter: Meter) -> NDArray[np.float64]:
         return ahp(lambda: counts, rates=np.full(counts.size, rate), meter=meter, clustering="greedy").counts

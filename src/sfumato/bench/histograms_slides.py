@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.bench.histograms_published import leaking_ahp, published
 from sfumato.histograms.estimation.metrics import kld
 from sfumato.histograms.mechanisms.dynamic import dpa, dpa_shares, published_cost
-from sfumato.privacy import NANO, Meter, Seeded
+from sfumato.privacy import Meter, Seeded, positive_nano
 
 DELTAS = (0.0, 0.025, 0.05, 0.075, 0.1, 0.15)
 Tables = dict[str, list[NDArray[np.int64]]]
@@ -59,15 +59,17 @@ def table(
     rows = []
     for name, histograms in tables.items():
         for epsilon in epsilons:
-            claim = int(epsilon * NANO)
+            claim = positive_nano(epsilon)
             for delta in deltas:
                 scores: dict[str, list[float]] = {"published": [], "same_loss_ahp": [], "sound": []}
                 for seed, counts in enumerate(histograms * repeats):
                     meter = Meter(source=Seeded(seed))
                     shares = dpa_shares(counts.size, delta)
                     rates = np.full(counts.size, claim)
-                    scores["published"].append(kld(counts, published(counts, epsilon=claim, shares=shares, meter=meter)[0]))
-                    scores["same_loss_ahp"].append(kld(counts, leaking_ahp(shares, claim)(counts, meter=meter)))
+                    scores["published"].append(
+                        kld(counts, published(counts, epsilon=epsilon, shares=shares, meter=meter)[0])
+                    )
+                    scores["same_loss_ahp"].append(kld(counts, leaking_ahp(shares, epsilon)(counts, meter=meter)))
                     sound = dpa(lambda c=counts: c, rates=rates, meter=meter, delta=delta, clustering="greedy")  # type: ignore[misc]
                     scores["sound"].append(kld(counts, sound.counts))
                 cost = published_cost(dpa_shares(histograms[0].size, delta))

@@ -64,7 +64,7 @@ def charge_seconds(where: Path, *, people: int, repeats: int) -> list[float]:
     seconds = []
     for number in range(repeats):
         each = levels // (3 * repeats) if number % 2 else np.minimum(levels, 10**9 // (3 * repeats))
-        charge = Charge(int(each.max()), people=each)
+        charge = Charge.of_people(each)
         start = time.perf_counter()
         ledger.reserve("nation", charge, request=f"charge {number}")
         seconds.append(time.perf_counter() - start)

@@ -70,7 +70,7 @@ def plots(folder: Path) -> list[Path]:
     from sfumato.people import Question, plan_offer, preview_count
     from sfumato.people.mechanisms.sampling import SamplingPlan
     from sfumato.people.plots import plot_budgets, plot_options, plot_threshold_sweep
-    from sfumato.privacy import NANO
+    from sfumato.privacy import NANO, Nano
 
     folder.mkdir(parents=True, exist_ok=True)
     made = []
@@ -96,7 +96,7 @@ def plots(folder: Path) -> list[Path]:
         budgets, _ = roster(draw_budgets(profile, 370_000, rng), decimals=4)
         q = Question(budgets)
         sweep = np.geomspace(int(budgets.levels[0]), int(budgets.levels[-1]), 25)
-        errors = [SamplingPlan(q, int(t)).expected_rmse / q.people for t in sweep]
+        errors = [SamplingPlan(q, Nano(int(t))).expected_rmse / q.people for t in sweep]
         others = {
             m: (plan_offer(q, m).expected_rmse or 0) / q.people
             for m in ("affine", "partition", "privacy-aware", "threshold", "robust", "minimum")

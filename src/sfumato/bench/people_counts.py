@@ -11,7 +11,7 @@ from sfumato.bench.people_data import census, draw_budgets, draw_selectivity, ra
 from sfumato.people import ArrayReader, Question, plan_offer, preview
 from sfumato.people.linear import LinearPlan
 from sfumato.people.mechanisms.sampling import SamplingPlan, quick_variance
-from sfumato.privacy import NANO, Meter, Seeded
+from sfumato.privacy import NANO, Meter, Nano, Seeded
 
 # RMSE as a multiple of affine's, measured independently before this code was written (n = 10k, 190k, 370k).
 EXPECTED: dict[str, dict[str, tuple[float, float, float]]] = {
@@ -58,7 +58,7 @@ def _linear_rmse(plan: LinearPlan, variance: float) -> float:
     return float(np.sqrt(plan.spread(variance) ** 2 + 2 * np.square(plan.noise_scales).sum()))
 
 
-def _sampling_rmse(question: Question, threshold: int, variance: float, share: float) -> float:
+def _sampling_rmse(question: Question, threshold: Nano, variance: float, share: float) -> float:
     return question.people * float(np.sqrt(quick_variance(question, threshold, variance=variance, share=share)))
 
 
@@ -76,8 +76,8 @@ def error_table(sizes: tuple[int, ...], progress: Callable[[str], None]) -> dict
             progress(f"counts: {profile}, {n:,} people")
             budgets, _ = roster(draw_budgets(profile, n, rng))
             q = Question(budgets)
-            mean = int(np.dot(budgets.counts, budgets.epsilons) / n * NANO)
-            grid = [int(t) for t in np.geomspace(int(budgets.levels[0]), int(budgets.levels[-1]), 60)]
+            mean = Nano(int(np.dot(budgets.counts, budgets.epsilons) / n * NANO))
+            grid = [Nano(int(t)) for t in np.geomspace(int(budgets.levels[0]), int(budgets.levels[-1]), 60)]
             row = {
                 name: _linear_rmse(plan_offer(q, mechanism, **options).plan, variance)
                 for name, mechanism, options in (
@@ -157,7 +157,7 @@ def range_counts(
         q = Question(budgets)
         plans = {o.mechanism: o.plan for o in preview(q)}
         sweep = np.geomspace(int(budgets.levels[0]), int(budgets.levels[-1]), 9)
-        plans |= {f"sampling t={t / NANO:.3g}": SamplingPlan(q, int(t)) for t in sweep}
+        plans |= {f"sampling t={t / NANO:.3g}": SamplingPlan(q, Nano(int(t))) for t in sweep}
         plans["partition, 3 rounds"] = plan_offer(q, "partition", rounds=3).plan
         for k in attributes:
             progress(f"range counts: {profile}, {n:,} people, {k} attributes")

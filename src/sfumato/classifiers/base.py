@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.errors import InputError
-from sfumato.privacy import SECURE, Charge, Epsilon, Meter, Source, positive_nano
+from sfumato.privacy import SECURE, Charge, Epsilon, Meter, Nano, Source, positive_nano
 from sfumato.records.coding import Coding
 from sfumato.records.records import Records
 from sfumato.tables.schema import Schema
@@ -79,9 +79,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "guarantee_")
         return np.asarray(self.classes_[self._scores(self._coding.leaves(X)).argmax(axis=1)])
 
-    def _budget(self, meter: Meter) -> int:
+    def _budget(self, meter: Meter) -> Nano:
         """What the steps may cost one record: the limit divided by the rows that a person may own."""
-        nano = positive_nano(self.epsilon) // meter.rows_per_person
+        nano = Nano(positive_nano(self.epsilon) // meter.rows_per_person)
         if nano < 1:
             raise InputError(f"epsilon {self.epsilon} is too small for {meter.rows_per_person} rows per person")
         return nano
@@ -127,7 +127,7 @@ def log_counts(noisy: NDArray[np.integer], *, scale: float, axis: int = 0) -> Fl
     return np.asarray(np.log(np.maximum(noisy, 0) + scale))
 
 
-def size_step(records: Records, meter: Meter, *, nano: int, rows: int | None) -> tuple[int, int]:
+def size_step(records: Records, meter: Meter, *, nano: Nano, rows: int | None) -> tuple[Nano, int]:
     """What is left of the budget and the number of records: public, or counted with a hundredth of the budget.
 
     One record changes the count by one, so noise of rate r loses r.
@@ -138,4 +138,4 @@ def size_step(records: Records, meter: Meter, *, nano: int, rows: int | None) ->
         return nano, int(rows)
     part = max(1, nano // 100)
     noisy = meter.laplace(lambda: np.array([records.total]), rate=part, label="number of records")
-    return nano - part, max(1, int(noisy[0]))
+    return Nano(nano - part), max(1, int(noisy[0]))

@@ -21,7 +21,7 @@ from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.noise import laplace_variance
-from sfumato.privacy.units import Epsilon, positive_nano
+from sfumato.privacy.units import Epsilon, Nano, positive_nano
 from sfumato.registry import Parameter
 from sfumato.registry import mechanism as registered
 from sfumato.tables.dataset import Dataset
@@ -93,7 +93,9 @@ def preview_synthesize(
     # Of the last grid, whose counts are published; the number of records is known by then if another step told it.
     left = main.nano - main.nano // CLASS_PART if settings.grids == "auto" else main.nano
     nano = left if settings.grids == 1 else left // 2
-    shares = settings.shares(nano // factor, public_size=rows is not None or budgets is not None or settings.grids != 1)
+    shares = settings.shares(
+        Nano(nano // factor), public_size=rows is not None or budgets is not None or settings.grids != 1
+    )
     rate = weights.usable(shares[2])
     if rate < 1:
         raise InputError("the budget is too small for this release; raise epsilon")

@@ -13,7 +13,7 @@ from sfumato.histograms.budgets import Ints, bin_rates, moves
 from sfumato.histograms.release import applicable, release_histogram
 from sfumato.histograms.result import Histogram
 from sfumato.offers import Facts, Offer, Request
-from sfumato.privacy import Charge, Epsilon, Meter
+from sfumato.privacy import Charge, Epsilon, Meter, Nano
 from sfumato.registry import Mechanism, Parameter, ranked
 from sfumato.tables.dataset import Dataset, dense_shape
 
@@ -154,4 +154,4 @@ def _offer(mechanism: Mechanism, rates: Ints, factor: int, total: int | None, as
     def run(counts: Any, meter: Meter) -> Histogram:
         return release_histogram(counts, meter=meter, mechanism=mechanism.name, **asked)
 
-    return Offer(mechanism.name, Charge(int(rates.max()) * factor), rmse, f"{mechanism.summary}{how}", run)
+    return Offer(mechanism.name, Charge(Nano(int(rates.max()) * factor)), rmse, f"{mechanism.summary}{how}", run)

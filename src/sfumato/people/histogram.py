@@ -90,8 +90,7 @@ class PersonalHistogramPlan:
 
     @property
     def charge(self) -> Charge:
-        people = self.weights * self.rows_per_person
-        return Charge(int(people.max()), people)
+        return Charge.of_people(self.weights * self.rows_per_person)
 
     @property
     def mass(self) -> int:

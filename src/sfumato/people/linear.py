@@ -29,8 +29,9 @@ from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.estimate import Estimate
 from sfumato.people.question import Question
 from sfumato.people.reading import Integers, Reader
-from sfumato.privacy import NANO, Charge, Meter, as_epsilon
+from sfumato.privacy import NANO, Charge, Meter, Nano
 from sfumato.privacy.noise import laplace_variance
+from sfumato.privacy.units import epsilon_text
 
 UNIT_VARIANCE = float(laplace_variance(1))  # of noise of rate 1: 2e18 squared units
 
@@ -73,8 +74,7 @@ class LinearPlan:
     @property
     def charge(self) -> Charge:
         """What each person group loses: weight times reach, added over the rounds."""
-        people = np.sum([r.weights for r in self.rounds], axis=0) * self.question.reach
-        return Charge(int(people.max()), people)
+        return Charge.of_people(np.sum([r.weights for r in self.rounds], axis=0) * self.question.reach)
 
     @property
     def influence(self) -> NDArray[np.float64]:
@@ -168,7 +168,7 @@ class LinearPlan:
         )
 
 
-def capped_weights(question: Question, cap: int) -> Integers:
+def capped_weights(question: Question, cap: Nano) -> Integers:
     """Weight per person group: the budget, at most `cap` (nano-ε), divided by the reach and rounded down."""
     return np.minimum(question.levels, cap) // question.reach
 
@@ -181,8 +181,8 @@ def weighted_mean(mechanism: str, question: Question, weights: Integers, **param
     return LinearPlan(mechanism, question, (one_sum(weights),), np.array([1 / mass]), parameters=parameters)
 
 
-def describe_cap(cap: int) -> str:
-    return str(as_epsilon(cap))
+def describe_cap(cap: Nano) -> str:
+    return epsilon_text(cap)
 
 
 def _check_fits(question: Question, part: Round) -> None:

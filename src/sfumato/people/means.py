@@ -53,8 +53,7 @@ class PairPlan:
         first, second = self.centred.charge.people, self.ones.charge.people
         assert first is not None
         assert second is not None
-        together = first + second
-        return Charge(int(together.max()), together)
+        return Charge.of_people(first + second)
 
     def _expected_count(self) -> float:
         share = self.ones.plan.question.selectivity

@@ -6,10 +6,12 @@ vector), one choice (`noise.choose`), a `Meter` through which both go, and a `Gu
 
 from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBudgets
 from sfumato.privacy.charge import Charge
+from sfumato.privacy.group_losses import GroupLosses
 from sfumato.privacy.guarantee import Guarantee, Step
+from sfumato.privacy.loss import Loss
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.source import SECURE, Secure, Seeded, Source
-from sfumato.privacy.units import NANO, Epsilon, as_epsilon, nano_down, nano_up, positive_nano
+from sfumato.privacy.units import NANO, Epsilon, Nano, NanoArray, as_epsilon, nano_down, nano_up, positive_nano
 
 __all__ = [
     "NANO",
@@ -17,8 +19,12 @@ __all__ = [
     "AttributeBudgets",
     "Charge",
     "Epsilon",
+    "GroupLosses",
     "Guarantee",
+    "Loss",
     "Meter",
+    "Nano",
+    "NanoArray",
     "PersonBudgets",
     "RecipientBudgets",
     "Secure",

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
 from sfumato.extras import need
-from sfumato.privacy.units import NANO, Epsilon, as_epsilon, nano_down_array, positive_nano
+from sfumato.privacy.units import NANO, Epsilon, Nano, NanoArray, as_epsilon, nano_down_array, positive_nano
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +40,15 @@ class PersonBudgets:
     [2, 1]
     """
 
-    levels: NDArray[np.int64]
+    levels: NanoArray
     counts: NDArray[np.int64]
     names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         levels = np.array(self.levels, dtype=np.int64)
         counts = np.array(self.counts, dtype=np.int64)
+        if (counts != np.asarray(self.counts)).any():
+            raise InputError("head counts are whole numbers of people")
         if levels.ndim != 1 or levels.shape != counts.shape:
             raise InputError("levels and counts must be flat arrays of equal length")
         if levels.size == 0:
@@ -156,7 +158,7 @@ class AttributeBudgets:
     Decimal('0.05')
     """
 
-    nano: Mapping[str, int]
+    nano: Mapping[str, Nano]
 
     @classmethod
     def of(cls, budgets: Mapping[str, Epsilon]) -> AttributeBudgets:
@@ -168,7 +170,7 @@ class AttributeBudgets:
     def names(self) -> tuple[str, ...]:
         return tuple(self.nano)
 
-    def array(self, names: Sequence[str]) -> NDArray[np.int64]:
+    def array(self, names: Sequence[str]) -> NanoArray:
         """Budgets in nano-ε in the order of `names`."""
         missing = [n for n in names if n not in self.nano]
         if missing:
@@ -188,8 +190,8 @@ class RecipientBudgets:
     (100000000, 1000000000)
     """
 
-    nano: Mapping[str, int]
-    together: int | None = field(default=None)
+    nano: Mapping[str, Nano]
+    together: Nano | None = field(default=None)
 
     @classmethod
     def of(cls, budgets: Mapping[str, Epsilon], *, together: Epsilon | None = None) -> RecipientBudgets:

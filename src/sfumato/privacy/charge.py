@@ -1,4 +1,7 @@
-"""What a release will cost at most, fixed before anything private is read."""
+"""What a release will cost at most, fixed before anything private is read.
+
+A `Loss` by name: in these three parts plans show a price, Meters limit by it, and the ledger's columns keep it.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from sfumato.errors import InputError
-from sfumato.privacy.units import Epsilon, nano_up
+from sfumato.privacy.loss import FAR, Loss, Parties
+from sfumato.privacy.units import Epsilon, Nano, NanoArray, nano_up
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +22,7 @@ class Charge:
 
     Parameters
     ----------
-    total : int
+    total : Nano
         What the person who loses most loses.
     people : int64 array, optional
         What each person group loses, aligned with the levels of the roster.
@@ -29,11 +33,13 @@ class Charge:
     --------
     >>> Charge.of(0.5).total
     500000000
+    >>> Charge.of_people([10**8, 3 * 10**8]).total
+    300000000
     """
 
-    total: int
-    people: NDArray[np.int64] | None = None
-    attributes: Mapping[str, int] = field(default_factory=dict)
+    total: Nano
+    people: NanoArray | None = None
+    attributes: Mapping[str, Nano] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.total < 0 or any(v < 0 for v in self.attributes.values()):
@@ -52,6 +58,30 @@ class Charge:
         """The same ε for everybody, rounded up."""
         return cls(nano_up(epsilon), attributes={k: nano_up(v) for k, v in (attributes or {}).items()})
 
+    @classmethod
+    def of_people(cls, nano: ArrayLike) -> Charge:
+        """What each person group loses, in nano-ε; the total is the largest of them."""
+        people = np.asarray(nano, dtype=np.int64)
+        return cls(Nano(int(people.max(initial=0))), people)
+
+    @classmethod
+    def of_loss(cls, loss: Loss, parties: Parties) -> Charge:
+        """A loss per party, under the parties' names."""
+        people, attributes = np.split(loss.nano, [parties.groups])
+        return cls(
+            Nano(int(people.max())),
+            None if parties.budgets is None else people,
+            {name: Nano(nano) for name, nano in zip(parties.attributes, attributes.tolist(), strict=True)},
+        )
+
+    def limits(self, parties: Parties) -> Loss:
+        """What each party may lose if this is the most that may be charged; an attribute without a limit may lose all."""
+        if self.people is not None and self.people.size != parties.groups:
+            raise InputError(f"the limit speaks of {self.people.size} person groups, the budgets of {parties.groups}")
+        people = np.full(parties.groups, self.total, dtype=np.int64) if self.people is None else self.people
+        attributes = [self.attributes.get(name, FAR) for name in parties.attributes]
+        return Loss(np.concatenate([people, np.array(attributes, dtype=np.int64)]))
+
     def within(self, limit: Charge) -> bool:
         """Whether this charge stays inside another in every part that the other limits.
 
@@ -64,6 +94,6 @@ class Charge:
             return False
         if limit.people is not None:
             mine = self.people if self.people is not None else np.full(limit.people.size, self.total)
-            if mine.shape != limit.people.shape or (mine > limit.people).any():
+            if mine.shape != limit.people.shape or Loss(mine).over(Loss(limit.people)) is not None:
                 return False
         return all(self.attributes.get(name, self.total) <= value for name, value in limit.attributes.items())

@@ -1,22 +1,20 @@
 """What a finished release promises, to whom, against which neighbours, under which assumptions.
 
-A Guarantee is *computed* by the Meter from the noise that was really drawn. It prints as a sentence and serialises to
-the certificate.
+A Guarantee is *computed* by the Meter from the noise that was really drawn. It prints as a sentence, serialises to the
+certificate, and comes back from it as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_UP, Context, Decimal
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
-from sfumato.privacy.units import NANO, as_epsilon, epsilon_text, nano_down
+from sfumato.privacy.group_losses import FEW, GroupLosses
+from sfumato.privacy.units import NANO, Nano, NanoArray, as_epsilon, epsilon_text, nano_of
 
 NEIGHBOURS = {
     "absence": "the same data with one person's record absent (or blank)",
@@ -24,17 +22,35 @@ NEIGHBOURS = {
     "item": "the same history with one item absent",
 }
 
+# Words for the largest loss. The examples are what an even chance may turn into at the end of the band: e^ε / (1 + e^ε).
+WORDS = (
+    (NANO // 10, "can hardly tell"),  # 52.5%
+    (NANO, "may guess somewhat better than before, but not be sure,"),  # 73%
+    (3 * NANO, "may learn a good deal about"),  # 95%
+)
+BEYOND = "may well be able to tell"
+
 
 @dataclass(frozen=True)
 class Step:
-    """One noisy call: what it was for and what the person who loses most lost in it (nano-ε)."""
+    """One noisy call: what it was for and what the person who loses most lost in it.
+
+    >>> Step.from_dict(Step("count", "laplace", Nano(10**8)).to_dict())
+    Step(label='count', mechanism='laplace', loss=100000000)
+    """
 
     label: str
     mechanism: str
-    loss: int
+    loss: Nano
 
     def to_dict(self) -> dict[str, Any]:
+        """For the certificate."""
         return {"label": self.label, "mechanism": self.mechanism, "epsilon": epsilon_text(self.loss)}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Step:
+        """The inverse of `to_dict`."""
+        return cls(str(stored["label"]), str(stored["mechanism"]), nano_of(stored["epsilon"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,21 +59,34 @@ class Guarantee:
 
     Attributes
     ----------
-    nano : int
+    nano : Nano
         The largest loss of anybody, in nano-ε; `epsilon` gives it as a decimal.
-    people : int64 array or None
-        Loss per person group, aligned with `budgets`.
+    neighbours : str
+        "absence", "replacement" or "item": what the data are compared with.
+    groups : GroupLosses or None
+        What each person group granted, its share of this release, and what was used of it.
     attributes : mapping
         Loss per attribute in nano-ε.
+    rows_per_person : int
+        Cap on the rows of one person; all of them are protected together.
+    assumptions : tuple of str
+        What the promise rests on.
+    steps : tuple of Step
+        The noisy calls.
     not_private : tuple of str
         Reasons why this release must not be published as private (seeded noise, an as-published mechanism).
+
+    Examples
+    --------
+    >>> promise = Guarantee(Nano(500_000_000), attributes={"age": Nano(10**8)})
+    >>> Guarantee.from_dict(promise.to_dict()).attributes
+    {'age': 100000000}
     """
 
-    nano: int
+    nano: Nano
     neighbours: str = "absence"
-    people: NDArray[np.int64] | None = None
-    budgets: PersonBudgets | None = None
-    attributes: Mapping[str, int] = field(default_factory=dict)
+    groups: GroupLosses | None = None
+    attributes: Mapping[str, Nano] = field(default_factory=dict)
     rows_per_person: int = 1
     assumptions: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
@@ -70,14 +99,28 @@ class Guarantee:
 
     @property
     def private(self) -> bool:
+        """Whether this may be published as private."""
         return not self.not_private
+
+    @property
+    def people(self) -> NanoArray | None:
+        """Loss per person group in nano-ε, aligned with `budgets`; the largest where a stored row holds several groups."""
+        return None if self.groups is None else self.groups.used[1]
+
+    @property
+    def budgets(self) -> PersonBudgets | None:
+        """The share of each person group in this release (the largest of a row), with head counts."""
+        if self.groups is None:
+            return None
+        names = tuple(name or "" for name in self.groups.names) if any(self.groups.names) else None
+        return PersonBudgets(self.groups.share[1], self.groups.people, names)
 
     def sentence(self) -> str:
         """The promise in words that a data-protection officer can read.
 
-        >>> print(Guarantee(500_000_000).sentence())
+        >>> print(Guarantee(Nano(100_000_000)).sentence())
         Whoever sees this release can hardly tell whether any one person took part: the odds of any conclusion about
-        them change by a factor of at most e^0.5 = 1.65 (ε = 0.5), compared with the same data with one person's record
+        them change by a factor of at most e^0.1 = 1.11 (ε = 0.1), compared with the same data with one person's record
         absent (or blank).
         """
         if self.not_private:
@@ -86,8 +129,7 @@ class Guarantee:
             secret, them = "whether any one item is in the person's history", "it"
         else:
             secret, them = "whether any one person took part", "them"
-        # Beyond e^5 = 149 the odds can turn round: the sentence must not call that hard to tell.
-        opening = "can hardly tell" if self.nano <= 5 * NANO else "may well be able to tell"
+        opening = next((words for most, words in WORDS if self.nano <= most), BEYOND)
         text = (
             f"Whoever sees this release {opening} {secret}: the odds of any conclusion about {them} change by a "
             f"factor of at most e^{epsilon_text(self.nano)} = {_factor(self.epsilon)} "
@@ -96,31 +138,22 @@ class Guarantee:
         )
         if self.rows_per_person > 1:
             text += f" A person's whole contribution of up to {self.rows_per_person} rows is protected."
-        if self.people is not None and self.budgets is not None:
-            text += " " + self._people_sentence()
+        if self.groups is not None:
+            text += " " + self.groups.sentence()
         if self.attributes:
             parts = ", ".join(f"{name} {epsilon_text(v)}" for name, v in self.attributes.items())
-            text += f" Taken one at a time, the attributes lose at most: {parts}; all of them together {self.epsilon}."
+            together = epsilon_text(self.nano)
+            text += f" Taken one at a time, the attributes lose at most: {parts}; all of them together {together}."
         if self.assumptions:
             text += " This rests on: " + "; ".join(self.assumptions) + "."
         return text
 
-    def _people_sentence(self) -> str:
-        assert self.people is not None
-        assert self.budgets is not None
-        if self.budgets.groups <= 8:
-            parts = ", ".join(
-                f"{self.budgets.name(g)}: {epsilon_text(int(self.people[g]))} of {epsilon_text(int(self.budgets.levels[g]))}"
-                for g in range(self.budgets.groups)
-            )
-            return f"Nobody loses more than they granted (used of granted ε): {parts}."
-        return (
-            f"Nobody of {self.budgets.people:,} people loses more than they granted; losses lie between "
-            f"{epsilon_text(int(self.people.min()))} and {epsilon_text(int(self.people.max()))}."
-        )
-
     def to_dict(self, *, most_groups: int = 1000) -> dict[str, Any]:
-        """For the certificate. More than `most_groups` person groups are thinned to a step function of that many rows."""
+        """For the certificate.
+
+        More than `most_groups` person groups are merged into that many rows, which show ranges and the number of groups
+        (never fewer rows than the sentence lists).
+        """
         out: dict[str, Any] = {
             "epsilon": epsilon_text(self.nano),
             "neighbours": self.neighbours,
@@ -133,31 +166,31 @@ class Guarantee:
             "not_private": list(self.not_private),
             "sentence": self.sentence(),
         }
-        if self.people is not None and self.budgets is not None:
-            out["people"] = _people_rows(self.budgets, self.people, most_groups)
+        if self.groups is not None:
+            out["people"] = self.groups.merged(max(most_groups, FEW)).to_list()
         return out
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Guarantee:
-        """The guarantee that `to_dict` wrote down."""
-        rows = stored.get("people")
-        budgets = people = None
-        if rows:
-            names = tuple(r["group"] for r in rows) if "group" in rows[0] else None
-            levels = np.array([nano_down(r["granted"]) for r in rows])
-            budgets = PersonBudgets(levels, np.array([r["people"] for r in rows]), names)
-            people = np.array([nano_down(r["used"]) for r in rows], dtype=np.int64)
-        return cls(
-            nano_down(stored["epsilon"]),
-            neighbours=stored["neighbours"],
-            people=people,
-            budgets=budgets,
-            attributes={k: nano_down(v) for k, v in stored["attributes"].items()},
-            rows_per_person=stored["rows_per_person"],
-            assumptions=tuple(stored["assumptions"]),
-            steps=tuple(Step(s["label"], s["mechanism"], nano_down(s["epsilon"])) for s in stored["steps"]),
-            not_private=tuple(stored["not_private"]),
-        )
+        """The inverse of `to_dict`: the same promise, in the same words.
+
+        Merged person groups stay merged. What follows from the rest (the sentence, whether it is private) is made anew.
+        """
+        try:
+            if stored["neighbours"] not in NEIGHBOURS:
+                raise InputError(f"unknown neighbours {stored['neighbours']!r}; known: {', '.join(NEIGHBOURS)}")
+            return cls(
+                nano=nano_of(stored["epsilon"]),
+                neighbours=stored["neighbours"],
+                groups=GroupLosses.from_list(stored["people"]) if "people" in stored else None,
+                attributes={str(name): nano_of(loss) for name, loss in stored["attributes"].items()},
+                rows_per_person=int(stored["rows_per_person"]),
+                assumptions=tuple(stored["assumptions"]),
+                steps=tuple(Step.from_dict(step) for step in stored["steps"]),
+                not_private=tuple(stored["not_private"]),
+            )
+        except (KeyError, TypeError, AttributeError):
+            raise InputError("this is not a guarantee as to_dict writes it: a part is missing or of another kind") from None
 
     def __str__(self) -> str:
         return self.sentence()
@@ -167,20 +200,3 @@ def _factor(epsilon: Decimal) -> str:
     """e^ε with three digits, rounded up: "at most" must stay true."""
     factor = Context(prec=30, Emax=10**9, Emin=-(10**9)).exp(epsilon)
     return f"{Context(prec=3, rounding=ROUND_UP, Emax=10**9, Emin=-(10**9)).plus(factor):g}"
-
-
-def _people_rows(budgets: PersonBudgets, losses: NDArray[np.int64], most: int) -> list[dict[str, Any]]:
-    edges: Sequence[int] = np.unique(np.linspace(0, budgets.groups, min(most, budgets.groups) + 1).astype(int)).tolist()
-    rows = []
-    for start, stop in pairwise(edges):
-        row: dict[str, Any] = {
-            "granted": epsilon_text(int(budgets.levels[start])),
-            "used": epsilon_text(int(losses[start:stop].max())),
-            "people": int(budgets.counts[start:stop].sum()),
-        }
-        if budgets.names:
-            row["group"] = budgets.names[start]
-        if stop - start > 1:
-            row["granted_up_to"] = epsilon_text(int(budgets.levels[stop - 1]))
-        rows.append(row)
-    return rows

@@ -1,6 +1,6 @@
 """Noise for histories of items: many people's at once, and streams in which an item enters several sums.
 
-Both are `Meter.laplace` with a statement about who is in which sum; the price is the Meter's own.
+Both are `Meter.charge` with a statement about who is in which sum, and noise at the rates that were paid for.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError, PrivacyError
-from sfumato.privacy import noise
-from sfumato.privacy.integers import add_held, as_int64
+from sfumato.privacy.integers import as_int64
 from sfumato.privacy.meter import Meter
 
 Draw = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
@@ -40,9 +39,10 @@ def laplace_each(
     exact = np.asarray(values)
     if exact.ndim != 2:
         raise InputError("histories of many people are a matrix with one row per person")
-    _price(meter, rate, touches, attributes, label)
+    _require_items(meter)
+    meter.charge(rate=rate, touches=touches, attributes=attributes, label=label)
     meter.assume("each person's history is one row, and noise is drawn for each person separately")
-    return add_held(as_int64(exact), noise.laplace(np.broadcast_to(rate, exact.shape), source=meter._source))
+    return meter._noisy(as_int64(exact), rate, {}, label)
 
 
 def laplace_shares(
@@ -66,22 +66,18 @@ def laplace_shares(
     ((1,), Decimal('0.1'))
     """
     rates = np.array(rate, dtype=np.int64)
-    _price(meter, rates, touches, attributes, label)
+    _require_items(meter)
+    meter.charge(rate=rates, touches=touches, attributes=attributes, label=label)
     meter.assume(why)
 
     def draw(values: NDArray[np.int64], parts: int) -> NDArray[np.int64]:
         if parts < 1 or int(rates.min()) < parts:
             raise InputError(f"a budget of {int(rates.min())} nano-ε per unit cannot be split into {parts} parts")
-        return add_held(as_int64(values), noise.laplace(rates // parts, source=meter._source))
+        return meter._noisy(as_int64(values), rates // parts, {"parts": parts}, label)
 
     return draw
 
 
-def _price(
-    meter: Meter, rate: NDArray[np.int64], touches: NDArray[np.int64], attributes: Sequence[str] | None, label: str
-) -> None:
-    """Charge the Meter for one vector of noise at these rates."""
+def _require_items(meter: Meter) -> None:
     if meter.neighbours != "item":
         raise PrivacyError("histories are priced per item: a whole person's would cost the sum over their items")
-    # The noise drawn on a vector of zeros is thrown away: the Meter prices, limits and records the call as any other.
-    meter.laplace(np.zeros(len(rate), dtype=np.int64), rate=rate, touches=touches, attributes=attributes, label=label)

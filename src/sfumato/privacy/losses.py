@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
-from sfumato.privacy.units import NANO
+from sfumato.privacy.units import NANO, Nano
 
 _WIDEN = 1 + 1e-12
 _MOST = 2.0**61  # nano-ε; above it no limit could be checked in 64 bits
@@ -59,7 +59,7 @@ def _halves(x: Any) -> tuple[Any, Any]:
     return high, x - high
 
 
-def choice_rate(nano: int, spread: float) -> int:
+def choice_rate(nano: Nano, spread: float) -> int:
     """The largest rate at which a choice among scores of this spread costs at most `nano`.
 
     >>> choice_rate(10**8, 1.178)

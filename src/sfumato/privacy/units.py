@@ -2,13 +2,16 @@
 
 Every budget, charge and noise rate is a whole number of 1e-9 ε, so sums and comparisons are exact. What a person
 *grants* is rounded down, what a release *costs* is rounded up: the spender never gains from rounding.
+
+Public arguments are ε (`Epsilon`: a number, a decimal or its text) and become `Nano` here and nowhere else. What holds
+nano-ε says so by its type: a plain integer is not one, and mypy refuses to take it for one.
 """
 
 from __future__ import annotations
 
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, InvalidOperation
 from fractions import Fraction
-from typing import TypeAlias
+from typing import NewType, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +24,8 @@ MAX_EPSILON = 1_000_000  # a guard against unit mistakes, and against overflow o
 _WIDE = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])  # ours: the caller's may round
 
 Epsilon: TypeAlias = int | float | str | Decimal | Fraction
+Nano = NewType("Nano", int)  # whole nano-ε; sums of them are integers and become Nano again where they are handed on
+NanoArray: TypeAlias = NDArray[np.int64]  # many of them, one per person group, attribute or coordinate
 
 
 def _fraction(epsilon: Epsilon, what: str) -> Fraction:
@@ -44,25 +49,25 @@ def _fraction(epsilon: Epsilon, what: str) -> Fraction:
     return value
 
 
-def nano_down(epsilon: Epsilon, what: str = "epsilon") -> int:
+def nano_down(epsilon: Epsilon, what: str = "epsilon") -> Nano:
     """A granted budget in nano-ε, rounded down.
 
     >>> nano_down(0.1), nano_down("0.3333333333")
     (100000000, 333333333)
     """
-    return int(_fraction(epsilon, what) * NANO // 1)
+    return Nano(int(_fraction(epsilon, what) * NANO // 1))
 
 
-def nano_up(epsilon: Epsilon, what: str = "epsilon") -> int:
+def nano_up(epsilon: Epsilon, what: str = "epsilon") -> Nano:
     """A cost in nano-ε, rounded up.
 
     >>> nano_up("0.3333333333")
     333333334
     """
-    return int(-(-_fraction(epsilon, what) * NANO // 1))
+    return Nano(int(-(-_fraction(epsilon, what) * NANO // 1)))
 
 
-def positive_nano(epsilon: Epsilon, what: str = "epsilon") -> int:
+def positive_nano(epsilon: Epsilon, what: str = "epsilon") -> Nano:
     """A budget that must be usable: rounded down and at least one nano-ε.
 
     >>> positive_nano(0)
@@ -76,7 +81,7 @@ def positive_nano(epsilon: Epsilon, what: str = "epsilon") -> int:
     return nano
 
 
-def nano_down_array(epsilons: ArrayLike, what: str = "budgets") -> NDArray[np.int64]:
+def nano_down_array(epsilons: ArrayLike, what: str = "budgets") -> NanoArray:
     """Many budgets at once, rounded down. As in `nano_down`, a float stands for the shortest decimal that is written so.
 
     >>> nano_down_array([0.1, 0.3]).tolist()
@@ -112,3 +117,19 @@ def epsilon_text(nano: int) -> str:
     ('0.4', '0.000000001')
     """
     return format(as_epsilon(nano), "f")
+
+
+def nano_of(text: str) -> Nano:
+    """The inverse of `epsilon_text`: what was written down exactly is read exactly, without a limit on its size.
+
+    >>> nano_of("0.4"), nano_of(epsilon_text(1))
+    (400000000, 1)
+    """
+    try:
+        written = Decimal(text)
+        value = Fraction(written if abs(written.adjusted()) < 40 else -1) * NANO
+    except (InvalidOperation, ValueError, OverflowError, TypeError):
+        raise InputError(f"a stored ε is a decimal, got {text!r}") from None
+    if value < 0 or value.denominator != 1:
+        raise InputError(f"a stored ε is a whole number of 1e-9, not negative, got {text!r}")
+    return Nano(int(value))

@@ -41,7 +41,7 @@ from sfumato.grids.publishers.stacking import CLASS_PART
 from sfumato.grids.search.pool import Pool, enumerate_grids
 from sfumato.grids.search.quality import Quality
 from sfumato.grids.search.scoring import score_pool
-from sfumato.privacy import NANO, Meter
+from sfumato.privacy import NANO, Meter, Nano
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.levels import Levels
 from sfumato.records.records import Grid, Records
@@ -89,10 +89,10 @@ def weights_of(scores: Floats, classes: NDArray[np.int64], cap: float) -> NDArra
 
 
 def add_term(
-    records: Records, scores: Floats, meter: Meter, *, pool: Pool, nano: int, settings: AdditiveSettings, label: str
+    records: Records, scores: Floats, meter: Meter, *, pool: Pool, nano: Nano, settings: AdditiveSettings, label: str
 ) -> Term:
     """One round: weigh, choose a grid, count it. `scores` are the model's at the records."""
-    select = int(nano * settings.select)
+    select = Nano(int(nano * settings.select))
     select_unit, count_unit = select // UNIT, (nano - select) // UNIT
     if min(select_unit, count_unit) < 1:
         raise InputError("the budget is too small for this many rounds; raise epsilon or ask for fewer")
@@ -183,7 +183,7 @@ class PrivateAdditive(PrivateClassifier):
         nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows)
         self._boost(records, meter, nano=nano, rows=rows, mixed=mixed)
 
-    def _boost(self, records: Records, meter: Meter, *, nano: int, rows: int, mixed: bool) -> None:
+    def _boost(self, records: Records, meter: Meter, *, nano: Nano, rows: int, mixed: bool) -> None:
         self.settings_ = automatic(
             nano / NANO,
             rows,
@@ -217,7 +217,7 @@ class PrivateAdditive(PrivateClassifier):
         return plot_columns(self) if column is None and ax is None else plot_column(self, column, ax)
 
 
-def class_step(records: Records, meter: Meter, *, nano: int, rows: int | None) -> tuple[int, int, bool]:
+def class_step(records: Records, meter: Meter, *, nano: Nano, rows: int | None) -> tuple[Nano, int, bool]:
     """What is left of the budget, the number of records, and whether the classes are mixed, for a fiftieth of the budget.
 
     A record is in one class, so noise of rate r on the class counts loses r.
@@ -229,17 +229,17 @@ def class_step(records: Records, meter: Meter, *, nano: int, rows: int | None) -
     size = max(1, int(noisy.sum())) if rows is None else int(rows)
     if size < 1:
         raise InputError(f"a public number of records must be positive, got {rows}")
-    return nano - part, size, are_mixed(size - float(noisy.max()), size, (nano - part) / NANO)
+    return Nano(nano - part), size, are_mixed(size - float(noisy.max()), size, (nano - part) / NANO)
 
 
-def boost(records: Records, meter: Meter, *, nano: int, rows: int, settings: AdditiveSettings) -> tuple[Term, ...]:
+def boost(records: Records, meter: Meter, *, nano: Nano, rows: int, settings: AdditiveSettings) -> tuple[Term, ...]:
     """All rounds. Pools depend on public facts only."""
     terms: list[Term] = []
     # Before the first term every record has the weight one over the number of classes: with that as the cap, a full unit.
     even = replace(settings, cap=1.0 / len(records.class_labels))
     scores = np.zeros((len(records.classes), len(records.class_labels)))
     for number, share in enumerate(settings.shares()):
-        part = int(nano * share)
+        part = Nano(int(nano * share))
         pool = enumerate_grids(
             records.taxonomies,
             most=settings.candidates,

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
 from sfumato.errors import InputError
-from sfumato.privacy import NANO, Meter
+from sfumato.privacy import NANO, Meter, Nano
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
@@ -71,7 +71,7 @@ class PrivateNaiveBayes(PrivateClassifier):
         if isinstance(self.temper, str) and self.temper != "auto":
             raise InputError(f"temper is a number or 'auto', got {self.temper!r}")
         nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows)
-        choice = nano // 8 if isinstance(self.temper, str) and nano / NANO * rows >= FEW else 0
+        choice = Nano(nano // 8 if isinstance(self.temper, str) and nano / NANO * rows >= FEW else 0)
         rate = (nano - choice) // len(records.taxonomies)
         if rate < 1:
             raise InputError("the budget is too small for this many columns; raise epsilon")

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
 from sfumato.classifiers.counting.tree_scores import Split, Splitter, spread_of
 from sfumato.errors import InputError
-from sfumato.privacy import NANO, Meter
+from sfumato.privacy import NANO, Meter, Nano
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.records import Records
 
@@ -112,7 +112,7 @@ def grow(
     records: Records,
     meter: Meter,
     *,
-    nano: int,
+    nano: Nano,
     rows: int,
     depth: int,
     criterion: str = "auto",
@@ -134,20 +134,20 @@ def grow(
 
 
 def _grow(
-    splitter: Splitter, last: Splitter, meter: Meter, rows: NDArray[np.intp], *, nano: int, level: int, depth: int
+    splitter: Splitter, last: Splitter, meter: Meter, rows: NDArray[np.intp], *, nano: Nano, level: int, depth: int
 ) -> Node:
     """A node and what is under it; the last levels have their own splitter."""
     count_nano = level // 5
     enough = depth > 0
     if enough:
         noisy = meter.laplace(lambda: np.array([rows.size]), rate=count_nano, label="records in a node")
-        nano -= count_nano
+        nano = Nano(nano - count_nano)
         # Two standard deviations of the children's counts, as the paper's stopping rule has one of a class count.
         enough = int(noisy[0]) > 4 * splitter.classes * NANO / nano + 2 * NANO / count_nano
     if not enough:
         noisy = meter.laplace(lambda: splitter.class_counts(rows), rate=nano, label="class counts of a leaf")
         return Node(None, (), np.maximum(noisy, 0).astype(np.float64), NANO / nano)
-    choice, bound = level - count_nano, splitter.spread.bound
+    choice, bound = Nano(level - count_nano), splitter.spread.bound
     index = meter.choose(
         lambda: splitter.scores(rows), rate=choice_rate(choice, bound), spread=bound, label="split of a node"
     )
@@ -159,7 +159,7 @@ def _grow(
             with branch():
                 part = rows[groups == group]
                 under = last if depth - 1 <= LAST else splitter
-                children.append(_grow(under, last, meter, part, nano=nano - choice, level=level, depth=depth - 1))
+                children.append(_grow(under, last, meter, part, nano=Nano(nano - choice), level=level, depth=depth - 1))
     return _inner(split, tuple(children))
 
 

@@ -29,7 +29,7 @@ from sfumato.classifiers.linear.objective import Floats, Loss
 from sfumato.classifiers.linear.personal import PERSONAL, Training, train
 from sfumato.errors import InputError
 from sfumato.people.ensembles import average_models, majority_vote
-from sfumato.privacy import NANO, SECURE, Epsilon, Meter, PersonBudgets, Source, positive_nano
+from sfumato.privacy import NANO, SECURE, Epsilon, Meter, Nano, NanoArray, PersonBudgets, Source, positive_nano
 from sfumato.privacy.units import nano_down_array
 from sfumato.records.coding import Coding
 from sfumato.tables.schema import Schema
@@ -53,7 +53,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes: ArrayLike | None = None
     regularization: float = 1.0
     mechanism: str = "weighted"
-    threshold: float | None = None
+    threshold: Epsilon | None = None
     parts: int | None = None
     ensemble: Literal["average", "vote"] = "average"
     neighbours: Literal["absence", "replacement"] = "absence"
@@ -82,7 +82,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.classes is None and self.schema is None:
             meter.assume(LABELS_ARE_PUBLIC)
         problems = 1 if self.classes_.size == 2 else self.classes_.size
-        threshold = None if self.threshold is None else positive_nano(self.threshold, "threshold") // problems
+        threshold = None if self.threshold is None else Nano(positive_nano(self.threshold, "threshold") // problems)
         if self.mechanism not in PERSONAL:
             raise InputError(f"unknown mechanism {self.mechanism!r}; known: {', '.join(PERSONAL)}")
         mechanism = self.mechanism if budgets is not None else "minimum"
@@ -185,7 +185,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return slope, models[:, d] / np.sqrt(d + 1) - slope @ ((low + high) / 2)
         return models[:, :d] / float(self.max_norm or 1.0) / np.sqrt(2), models[:, d] / np.sqrt(2)
 
-    def _nano(self, budgets: ArrayLike | None, rows: int) -> NDArray[np.int64]:
+    def _nano(self, budgets: ArrayLike | None, rows: int) -> NanoArray:
         if budgets is None:
             return np.full(rows, positive_nano(self.epsilon), dtype=np.int64)
         nano = nano_down_array(budgets)

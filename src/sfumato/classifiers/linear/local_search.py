@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.linear.features import design
 from sfumato.errors import InputError
-from sfumato.privacy import Meter
+from sfumato.privacy import Meter, Nano
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.source import Generator
 from sfumato.records.records import Records
@@ -72,7 +72,7 @@ class _Search(PrivateClassifier):
             raise InputError(f"a search needs at least one round, got {self.rounds}")
         count = len(records.class_labels)
         problems = 1 if count == 2 else count
-        nano = self._budget(meter) // problems
+        nano = Nano(self._budget(meter) // problems)
         rows = self._features(records.leaves, records.taxonomies)
         models = []
         for c in range(problems):
@@ -83,7 +83,7 @@ class _Search(PrivateClassifier):
     def _features(self, leaves: NDArray[np.integer], taxonomies: Any) -> Floats:
         return np.asarray(design(leaves, taxonomies, groups=self.groups) * np.sqrt(len(taxonomies) + 1))
 
-    def _search(self, signed: Floats, meter: Meter, nano: int) -> Floats:
+    def _search(self, signed: Floats, meter: Meter, nano: Nano) -> Floats:
         raise TypeError(f"{type(self).__name__} does not say how it searches")
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
@@ -125,10 +125,10 @@ class PrivLocal(_Search):
     shrink: float = 0.95
     groups: int = 8
 
-    def _search(self, signed: Floats, meter: Meter, nano: int) -> Floats:
+    def _search(self, signed: Floats, meter: Meter, nano: Nano) -> Floats:
         if not (self.step > 0 and 0 < self.shrink <= 1):
             raise InputError("the step must be positive and its factor lie in (0, 1]")
-        share, size = nano // self.rounds, signed.shape[1]
+        share, size = Nano(nano // self.rounds), signed.shape[1]
         model, step = np.zeros(size), float(self.step)
         for _ in range(self.rounds):
             bound = lattice_up(step)
@@ -184,12 +184,12 @@ class PrivGene(_Search):
     def _features(self, leaves: NDArray[np.integer], taxonomies: Any) -> Floats:
         return design(leaves, taxonomies, groups=self.groups)
 
-    def _search(self, signed: Floats, meter: Meter, nano: int) -> Floats:
+    def _search(self, signed: Floats, meter: Meter, nano: Nano) -> Floats:
         if self.population < self.parents or self.parents < 1 or not self.radius > 0:
             raise InputError("a population holds at least its parents (one or more), and the radius is positive")
         draws = meter.post_processing()
         size = signed.shape[1]
-        share = nano // ((self.rounds - 1) * self.parents + 1)
+        share = Nano(nano // ((self.rounds - 1) * self.parents + 1))
         # |x| <= 1 and |ω| <= radius, so the loss differs from that of the zero model by at most the radius.
         bound = lattice_up(self.radius)
         rate = choice_rate(share, 2.0 * bound)

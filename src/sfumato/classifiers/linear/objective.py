@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import BudgetError, InputError, PrivacyError
 from sfumato.privacy.losses import objective_loss
+from sfumato.privacy.units import Nano
 
 Floats = NDArray[np.float64]
 Loss = Literal["logistic", "huber"]
@@ -133,7 +134,7 @@ class Calibration:
 
 
 def calibrate(
-    nano: int, *, kind: Loss, dimension: int, moves: int = 1, regularization: float = 1.0, length: float = np.inf
+    nano: Nano, *, kind: Loss, dimension: int, moves: int = 1, regularization: float = 1.0, length: float = np.inf
 ) -> Calibration:
     """Largest β with ``moves β + ln(1 + c/λ) <= ε`` and λ = max(regularization, d/(β B)), or max(regularization, S/β) if
     the rows are short in ‖·‖₁ (`length`): noise alone then moves a coefficient by about one.

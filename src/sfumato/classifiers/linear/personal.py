@@ -22,7 +22,8 @@ from sfumato.errors import InputError
 from sfumato.people.mechanisms.affine import optimal_cap
 from sfumato.people.mechanisms.sampling import keep_thresholds
 from sfumato.people.partition import erm_precision, privacy_aware, round_down, utility_based
-from sfumato.privacy import NANO, Meter, PersonBudgets, as_epsilon
+from sfumato.privacy import NANO, Meter, Nano, NanoArray, PersonBudgets
+from sfumato.privacy.units import epsilon_text
 
 GRADIENT = 0.25  # public guess of the mean squared gradient of a record
 PERSONAL = ("weighted", "minimum", "threshold", "sampling", "partition")
@@ -46,10 +47,10 @@ class Training:
         return int(self.signed.shape[1])
 
     @property
-    def levels(self) -> NDArray[np.int64]:
+    def levels(self) -> NanoArray:
         return np.asarray(self.budgets.levels // self.split)
 
-    def calibrated(self, nano: int, meter: Meter) -> Calibration:
+    def calibrated(self, nano: Nano, meter: Meter) -> Calibration:
         moves = 2 if meter.neighbours == "replacement" else 1
         return calibrate(
             nano,
@@ -70,16 +71,16 @@ class Fitted:
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
-def train(t: Training, meter: Meter, *, mechanism: str, threshold: int | None, parts: int | None) -> Fitted:
+def train(t: Training, meter: Meter, *, mechanism: str, threshold: Nano | None, parts: int | None) -> Fitted:
     """Fit by the named mechanism."""
     if mechanism == "weighted":
         return _weighted(t, meter)
     if mechanism == "minimum":
-        return _above(t, meter, int(t.levels[t.budgets.counts > 0].min()))
+        return _above(t, meter, Nano(int(t.levels[t.budgets.counts > 0].min())))
     if mechanism == "threshold":
         return _above(t, meter, _best_threshold(t) if threshold is None else threshold)
     if mechanism == "sampling":
-        return _sampling(t, meter, int(t.levels[-1]) if threshold is None else threshold)
+        return _sampling(t, meter, Nano(int(t.levels[-1])) if threshold is None else threshold)
     if mechanism == "partition":
         return _partition(t, meter, parts)
     raise InputError(f"unknown mechanism {mechanism!r}; known: {', '.join(PERSONAL)}")
@@ -99,39 +100,39 @@ def _fit(t: Training, meter: Meter, at: Calibration, per_group: Floats, label: s
     return rounded(model, at.scale)
 
 
-def cap_for(budgets: PersonBudgets, dimension: int) -> int:
+def cap_for(budgets: PersonBudgets, dimension: int) -> Nano:
     """The cap r of the weighted fit, in nano-ε."""
     cap = optimal_cap(budgets, variance=GRADIENT / (2 * dimension * (dimension + 1)))
-    return min(cap, int(budgets.levels[-1]))
+    return min(cap, Nano(int(budgets.levels[-1])))
 
 
 def _weighted(t: Training, meter: Meter) -> Fitted:
-    cap = max(1, cap_for(t.budgets, t.dimension) // t.split)
+    cap = Nano(max(1, cap_for(t.budgets, t.dimension) // t.split))
     at = t.calibrated(cap, meter)
     weights = at.weights(np.minimum(t.levels, cap))
     model = _fit(t, meter, at, weights, "weighted objective")
-    return Fitted(model[None, :], np.ones(1), {"cap": str(as_epsilon(cap)), "penalty": at.penalty})
+    return Fitted(model[None, :], np.ones(1), {"cap": epsilon_text(cap), "penalty": at.penalty})
 
 
-def _above(t: Training, meter: Meter, level: int) -> Fitted:
+def _above(t: Training, meter: Meter, level: Nano) -> Fitted:
     kept = t.levels >= level
     if not t.budgets.counts[kept].sum():
-        raise InputError(f"nobody grants ε {level / NANO:g}; choose a smaller threshold")
+        raise InputError(f"nobody grants ε {epsilon_text(level)}; choose a smaller threshold")
     at = t.calibrated(level, meter)
     rows = np.flatnonzero(kept[t.groups])
     model = _fit(t, meter, at, kept.astype(np.float64), "objective perturbation", rows)
-    return Fitted(model[None, :], np.ones(1), {"threshold": str(as_epsilon(level)), "penalty": at.penalty})
+    return Fitted(model[None, :], np.ones(1), {"threshold": epsilon_text(level), "penalty": at.penalty})
 
 
-def _best_threshold(t: Training) -> int:
+def _best_threshold(t: Training) -> Nano:
     kept = t.budgets.counts[::-1].cumsum()[::-1].astype(np.float64)
     usable = (kept > 0) & (t.levels > 0)
     error = np.full(t.levels.size, np.inf)
     error[usable] = 1 / erm_precision(t.dimension, gradient=GRADIENT)(kept[usable], t.levels[usable] / NANO)
-    return int(t.levels[int(np.argmin(error))])
+    return Nano(int(t.levels[int(np.argmin(error))]))
 
 
-def _sampling(t: Training, meter: Meter, level: int) -> Fitted:
+def _sampling(t: Training, meter: Meter, level: Nano) -> Fitted:
     at = t.calibrated(level, meter)
     loss = int(at.loss(np.ones(1))[0])
     thresholds = keep_thresholds(t.levels, loss)
@@ -146,7 +147,7 @@ def _sampling(t: Training, meter: Meter, level: int) -> Fitted:
         rows = np.sort(order[kept])
         model = _fit(t, meter, at, np.ones(t.budgets.groups), "objective perturbation on a sample", rows)
     size = float(np.dot(t.budgets.counts, thresholds / 2.0**63))
-    return Fitted(model[None, :], np.ones(1), {"threshold": str(as_epsilon(level)), "expected_sample": size})
+    return Fitted(model[None, :], np.ones(1), {"threshold": epsilon_text(level), "expected_sample": round(size)})
 
 
 def _partition(t: Training, meter: Meter, parts: int | None) -> Fitted:
@@ -156,7 +157,7 @@ def _partition(t: Training, meter: Meter, parts: int | None) -> Fitted:
     part = cut.part_of[coarse]
     models, weights = [], []
     for i in range(cut.parts):
-        level = int(cut.levels[i]) // t.split
+        level = Nano(int(cut.levels[i]) // t.split)
         at = t.calibrated(level, meter)
         rows = np.flatnonzero(part[t.groups] == i)
         # Everybody outside the part has weight 0, so the Meter charges them nothing.

@@ -16,7 +16,7 @@ from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.one_grid import factor_of
 from sfumato.grids.publishers.task import Task
 from sfumato.privacy.meter import Meter
-from sfumato.privacy.units import Epsilon, positive_nano
+from sfumato.privacy.units import Epsilon, Nano, positive_nano
 from sfumato.records.reading import read_records
 from sfumato.records.records import Records, weighted_bincount
 from sfumato.tables.predicates import Where
@@ -67,16 +67,16 @@ class Publisher(ABC):
         """A synthetic table."""
         return self.synopsis.sample(n, outside=outside)
 
-    def _size(self, records: Callable[[], Records], meter: Meter, budget: int) -> tuple[float, int]:
+    def _size(self, records: Callable[[], Records], meter: Meter, budget: Nano) -> tuple[float, Nano]:
         """The number of records, public or noisy (3% of the budget), and what is left of the budget."""
         if self.rows is not None:
             return float(self.rows), budget
         rate = max(1, budget * 3 // 100)
         noisy = meter.laplace(lambda: np.array([records().total]), rate=rate, label=f"{self.mechanism}: number of records")
-        return float(max(2, int(noisy[0]))), budget - rate
+        return float(max(2, int(noisy[0]))), Nano(budget - rate)
 
-    def _budget(self, meter: Meter) -> int:
-        budget = self.nano // factor_of(meter)
+    def _budget(self, meter: Meter) -> Nano:
+        budget = Nano(self.nano // factor_of(meter))
         if budget < 1000:
             raise InputError("the budget is too small for this release; raise epsilon")
         return budget

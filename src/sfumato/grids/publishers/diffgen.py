@@ -28,7 +28,7 @@ from sfumato.grids.publishers.base import MOST_CELLS, Publisher
 from sfumato.grids.publishers.task import Task
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.meter import Meter
-from sfumato.privacy.units import Epsilon
+from sfumato.privacy.units import Epsilon, Nano
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
 
@@ -81,7 +81,7 @@ class DiffGen(Publisher):
 
     def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Synopsis:
         budget = self._budget(meter)
-        each = budget // 2 // self.steps
+        each = Nano(budget // 2 // self.steps)
         state = _State([[(0, 0)] for _ in task.attributes])
         for step in range(self.steps):
             options = self._options(state, task)

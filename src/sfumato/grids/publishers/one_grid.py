@@ -31,7 +31,7 @@ from sfumato.grids.search.scoring import Scorer, score_pool
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.meter import Meter
-from sfumato.privacy.units import NANO
+from sfumato.privacy.units import NANO, Nano
 from sfumato.records.levels import Levels
 from sfumato.records.records import Grid, Records, Table
 
@@ -63,12 +63,12 @@ class Weights:
     def top(self) -> int:
         return int(self.groups.max())
 
-    def usable(self, nano: int) -> int:
+    def usable(self, nano: Nano) -> Nano:
         """What a step may cost a record of weight one, given the budget of the most generous people.
 
         With budgets per person one nano-ε is held back, because the Meter rounds the price of a choice up per group.
         """
-        return nano // self.top - (self.counts is not None)
+        return Nano(nano // self.top - (self.counts is not None))
 
     def total(self, rows: int) -> int:
         """The public total weight, from a public number of records."""
@@ -96,7 +96,7 @@ def choose_and_count(
     records: Callable[[], Records],
     meter: Meter,
     *,
-    nano: int,
+    nano: Nano,
     taxonomies: tuple[Levels, ...],
     classes: int,
     settings: Settings,
@@ -111,9 +111,9 @@ def choose_and_count(
     `records` is called only after the first step has been charged; `pool` replaces the enumeration (a function of τ).
     """
     weigh = weights or Weights.of(None)
-    budget = nano // factor_of(meter)
+    budget = Nano(nano // factor_of(meter))
     size_nano, select_nano, count_nano = (
-        weigh.usable(n) if n else 0 for n in settings.shares(budget, public_size=rows is not None)
+        weigh.usable(n) if n else n for n in settings.shares(budget, public_size=rows is not None)
     )
     if min(select_nano, count_nano) < 1 or (rows is None and size_nano < 1):
         raise InputError("the budget is too small for this release; raise epsilon")

@@ -11,6 +11,7 @@ from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.source import SECURE
+from sfumato.privacy.units import Nano
 from sfumato.tables.dataset import Dataset
 from sfumato.tables.dataset import open as open_table
 from sfumato.tables.schema import Schema
@@ -22,7 +23,7 @@ def open_for_release(
     schema: Schema | None,
     meter: Meter | None,
     source: Any,
-    nano: int,
+    nano: Nano,
     budgets: PersonBudgets | None,
 ) -> tuple[Dataset, Meter]:
     """The table as a Dataset, and the meter given or one whose limit is the release's budget."""

@@ -26,6 +26,7 @@ from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.quality import SCALE
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.meter import Meter
+from sfumato.privacy.units import Nano
 from sfumato.records.records import Grid, Records
 
 SPREAD = 1.5 + 2.0 / SCALE
@@ -57,7 +58,7 @@ class PPH(Publisher):
                 level[j] = max(v for v in range(levels.height) if levels.sizes[v] <= max(per_number, levels.sizes[0]))
         typical = float(np.median([task.taxonomies[j].sizes[v] for j, v in level.items()]))
         columns = max(1, min(len(level), int(math.log(max(size, 3.0)) / math.log(max(typical, 2.0)))))
-        each = budget // 2 // columns
+        each = Nano(budget // 2 // columns)
         grid: Grid = ()
         for step in range(columns):
             cells = int(np.prod([task.taxonomies[j].sizes[v] for j, v in grid], dtype=np.int64)) * task.classes

@@ -38,7 +38,7 @@ from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.dependence import F_SPREAD, R_SPREAD, dependence, fixed_by_parents
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.meter import Meter
-from sfumato.privacy.units import NANO, Epsilon
+from sfumato.privacy.units import NANO, Epsilon, Nano
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records, weighted_bincount
 
@@ -117,11 +117,11 @@ class PrivBayes(Publisher):
     # --- binary columns, score F -----------------------------------------------------------------------------------
 
     def _binary(
-        self, records: Callable[[], Records], columns: tuple[Levels, ...], meter: Meter, size: float, budget: int
+        self, records: Callable[[], Records], columns: tuple[Levels, ...], meter: Meter, size: float, budget: Nano
     ) -> tuple[Options, list[NDArray[np.int64]], int, dict[str, Any]]:
         count = len(columns)
-        each_choice = int(budget * self.select) // max(1, count - 1)
-        left = budget - each_choice * (count - 1)
+        each_choice = Nano(int(budget * self.select) // max(1, count - 1))
+        left = Nano(budget - each_choice * (count - 1))
         k = self.useful_degree(count, size, left / NANO)
         if k == 0:
             left = budget
@@ -158,10 +158,10 @@ class PrivBayes(Publisher):
     # --- general columns, score R ----------------------------------------------------------------------------------
 
     def _general(
-        self, records: Callable[[], Records], columns: tuple[Levels, ...], meter: Meter, size: float, budget: int
+        self, records: Callable[[], Records], columns: tuple[Levels, ...], meter: Meter, size: float, budget: Nano
     ) -> tuple[Options, list[NDArray[np.int64]], int, dict[str, Any]]:
         count = len(columns)
-        each_choice = int(budget * self.select) // (count - 1)
+        each_choice = Nano(int(budget * self.select) // (count - 1))
         rate = (budget - each_choice * (count - 1)) // count
         most = min(max(4.0, size * (rate / NANO) / (2 * self.usefulness)), float(MOST_CELLS))
         degree = general_degree(count) if self.degree is None else self.degree
@@ -174,7 +174,7 @@ class PrivBayes(Publisher):
         return links, tables, rate, {"score": "R", "degree": degree}
 
     def _choose(
-        self, score: Callable[[int, Parents], float], spread: float, options: Options, meter: Meter, nano: int, step: int
+        self, score: Callable[[int, Parents], float], spread: float, options: Options, meter: Meter, nano: Nano, step: int
     ) -> int:
         return meter.choose(
             lambda: [score(x, parents) for x, parents in options],

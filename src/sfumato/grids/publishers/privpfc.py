@@ -20,7 +20,7 @@ from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.scoring import Scorer, score_pool
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.meter import Meter
-from sfumato.privacy.units import NANO, Epsilon, positive_nano
+from sfumato.privacy.units import NANO, Epsilon, Nano, positive_nano
 from sfumato.records.reading import read_records
 from sfumato.records.records import Records
 from sfumato.tables.dataset import Dataset
@@ -106,10 +106,10 @@ class PrivPfC:
         self.attributes = attributes
 
     @property
-    def nano(self) -> int:
+    def nano(self) -> Nano:
         """The budget (of the most generous people) in nano-ε."""
         if self.budgets is not None:
-            return int(self.budgets.levels[-1])
+            return Nano(int(self.budgets.levels[-1]))
         assert self.epsilon is not None
         return positive_nano(self.epsilon)
 

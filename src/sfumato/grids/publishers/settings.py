@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from sfumato.errors import InputError
 from sfumato.grids.search.pool import Order
+from sfumato.privacy.units import Nano
 
 Calibration = Literal["spread", "paper"]
 PAPER_SPLIT = (0.03, 0.37, 0.60)
@@ -55,7 +56,7 @@ class Settings:
         if self.cells <= 0:
             raise InputError(f"cells must be positive, got {self.cells!r}")
 
-    def shares(self, nano: int, *, public_size: bool) -> tuple[int, int, int]:
+    def shares(self, nano: Nano, *, public_size: bool) -> tuple[Nano, Nano, Nano]:
         """Nano-ε for the three steps; what rounding leaves goes to the counts.
 
         >>> Settings().shares(10**9, public_size=False), Settings().shares(10**9, public_size=True)
@@ -65,7 +66,7 @@ class Settings:
         select = int(nano * self.split[1])
         if (not public_size and size < 1) or select < 1 or nano - size - select < 1:
             raise InputError(f"a budget of {nano} nano-ε is too small to be split into {self.split}; raise epsilon")
-        return size, select, nano - size - select
+        return Nano(size), Nano(select), Nano(nano - size - select)
 
     def most_cells(self, records: float, rate: float) -> int:
         """τ: the largest number of cells of a candidate grid (Equation 6)."""

@@ -30,7 +30,7 @@ from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.pool import Pool, crossed, enumerate_grids
 from sfumato.grids.search.scoring import Scorer, score_pool
 from sfumato.privacy.meter import Meter
-from sfumato.privacy.units import NANO
+from sfumato.privacy.units import NANO, Nano
 from sfumato.records.records import Records
 
 Cuts = tuple[Cut | ScoreCut, ...]
@@ -42,7 +42,7 @@ def release_grids(
     task: Task,
     meter: Meter,
     *,
-    nano: int,
+    nano: Nano,
     settings: Settings,
     rows: int | None,
     weights: Weights,
@@ -55,7 +55,7 @@ def release_grids(
         nano, rows, rarer = _class_counts(records, task, meter, nano, rows, weights)
         grids = 2 if rarer >= SECOND else 1
         figures["rarer_classes_times_epsilon"] = round(rarer)
-    first_nano = nano if grids == 1 else nano // 2
+    first_nano = nano if grids == 1 else Nano(nano // 2)
     first = choose_and_count(
         records,
         meter,
@@ -72,24 +72,24 @@ def release_grids(
     figures |= {"grids_used": 1, "candidates": first.candidates, "most_cells": first.most_cells}
     if grids == 1:
         return cuts, first, figures
-    return _second(records, task, meter, first, nano - first_nano, settings, rows, weights, figures)
+    return _second(records, task, meter, first, Nano(nano - first_nano), settings, rows, weights, figures)
 
 
 def _class_counts(
-    records: Callable[[], Records], task: Task, meter: Meter, nano: int, rows: int | None, weights: Weights
-) -> tuple[int, int, float]:
+    records: Callable[[], Records], task: Task, meter: Meter, nano: Nano, rows: int | None, weights: Weights
+) -> tuple[Nano, int, float]:
     """What is left of the budget, the number of records, and ε times those outside the most frequent class.
 
     Records of less weight than the heaviest count for less, as their budgets do.
     """
     part = nano // CLASS_PART
-    rate = weights.usable(part // factor_of(meter))
+    rate = weights.usable(Nano(part // factor_of(meter)))
     if rate < 1:
         raise InputError("the budget is too small for this release; raise epsilon")
     noisy = meter.laplace(lambda: records().table(()), rate=rate, weights=weights.groups, label="class counts")
     size = max(1, int(noisy.sum())) if rows is None else weights.total(rows)
     rarer = max(0.0, float(size - noisy.max())) / weights.top * (nano - part) / factor_of(meter) / NANO
-    return nano - part, size if rows is None else rows, rarer
+    return Nano(nano - part), size if rows is None else rows, rarer
 
 
 def _second(
@@ -97,7 +97,7 @@ def _second(
     task: Task,
     meter: Meter,
     first: Chosen,
-    nano: int,
+    nano: Nano,
     settings: Settings,
     rows: int | None,
     weights: Weights,

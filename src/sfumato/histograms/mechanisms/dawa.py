@@ -30,7 +30,7 @@ from sfumato.histograms.estimation.measurements import Measurement
 from sfumato.histograms.mechanisms.ahp import sums
 from sfumato.histograms.mechanisms.geb import shrink
 from sfumato.histograms.mechanisms.hierarchical import best_branching, measure_tree, reconcile
-from sfumato.privacy import NANO, Meter
+from sfumato.privacy import NANO, Meter, Nano
 from sfumato.registry import Mechanism
 
 RANGE_PERCENT, SHAPE_PERCENT = 25, 50  # of the budget for the partition
@@ -101,7 +101,7 @@ def deviations(counts: Ints, lines: Intervals) -> Ints:
     return out
 
 
-def stretches(counts: Callable[[], Ints], *, nano: int, total_rate: int, bins: int, meter: Meter) -> Ints:
+def stretches(counts: Callable[[], Ints], *, nano: Nano, total_rate: int, bins: int, meter: Meter) -> Ints:
     """The stretch of each bin, chosen at a price of `nano`; `total_rate` is the rate at which totals will be noised."""
     lines = intervals(bins)
     moves = interval_moves(lines)
@@ -121,10 +121,10 @@ def interval_moves(lines: Intervals) -> Ints:
     return -(-2 * LATTICE * (lines.lengths - 1) // lines.lengths)
 
 
-def _cut(counts: Callable[[], Ints], rates: Ints, meter: Meter, percent: int) -> tuple[Ints, Ints, int]:
+def _cut(counts: Callable[[], Ints], rates: Ints, meter: Meter, percent: int) -> tuple[Ints, Ints, Nano]:
     """Stretch of each bin, the rate left for each stretch, and the price of the cut."""
     first, _ = share(rates.min(keepdims=True), percent)
-    nano = int(first[0])
+    nano = Nano(int(first[0]))
     second = rates - nano
     labels = stretches(counts, nano=nano, total_rate=int(second.min()), bins=rates.size, meter=meter)
     return labels, np.minimum.reduceat(second, np.flatnonzero(np.diff(labels, prepend=-1))), nano

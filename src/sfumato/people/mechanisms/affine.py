@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from sfumato.people.linear import LinearPlan, capped_weights, describe_cap, weighted_mean
 from sfumato.people.question import Question
-from sfumato.privacy import NANO, PersonBudgets
+from sfumato.privacy import NANO, Epsilon, Nano, PersonBudgets, positive_nano
 from sfumato.registry import Mechanism, Parameter
 
 
-def optimal_cap(budgets: PersonBudgets, *, variance: float = 0.25) -> int:
+def optimal_cap(budgets: PersonBudgets, *, variance: float = 0.25) -> Nano:
     """The cap r in nano-ε; nobody is capped if r exceeds the largest budget.
 
     `variance` is that of the values after scaling them to [0, 1].
@@ -32,23 +32,23 @@ def optimal_cap(budgets: PersonBudgets, *, variance: float = 0.25) -> int:
     return _cap(budgets.epsilons, budgets.counts, variance)
 
 
-def _cap(e: NDArray[np.float64], heads: NDArray[np.int64], variance: float) -> int:
+def _cap(e: NDArray[np.float64], heads: NDArray[np.int64], variance: float) -> Nano:
     target, counts = 2 / variance, heads.astype(np.float64)
     first = np.concatenate([[0.0], np.cumsum(counts * e)])
     second = np.concatenate([[0.0], np.cumsum(counts * e * e)])
     reached = e * first[:-1] - second[:-1]  # the left side at r = e_i; it never falls
     below = int(np.searchsorted(reached, target))
     if first[below] == 0.0:  # nobody below the cap: there is nobody to balance against
-        return int(e[-1] * NANO)
+        return Nano(int(e[-1] * NANO))
     cap = (target + second[below]) / first[below]
-    return int(min(cap * NANO, 4.0e18))
+    return Nano(int(min(cap * NANO, 4.0e18)))
 
 
-def affine_plan(question: Question, *, cap: int | None = None) -> LinearPlan:
-    """The affine release; `cap` in nano-ε is the optimal one unless given."""
+def affine_plan(question: Question, *, cap: Epsilon | None = None) -> LinearPlan:
+    """The affine release; `cap` (ε) is the optimal one unless given."""
     share = question.variance / question.span**2 * (question.span / question.reach) ** 2
-    found = _cap(question.epsilons, question.budgets.counts, share) if cap is None else int(cap)
-    found = min(found, int(question.levels[-1]))
+    found = _cap(question.epsilons, question.budgets.counts, share) if cap is None else positive_nano(cap, "cap")
+    found = min(found, Nano(int(question.levels[-1])))
     weights = capped_weights(question, found)
     return weighted_mean("affine", question, weights, cap=describe_cap(found))
 

@@ -49,8 +49,7 @@ class ExponentialPlan:
 
     @cached_property
     def charge(self) -> Charge:
-        people = 2 * self.costs * self.question.reach
-        return Charge(int(people.max()), people)
+        return Charge.of_people(2 * self.costs * self.question.reach)
 
     @property
     def bias_bound(self) -> float:

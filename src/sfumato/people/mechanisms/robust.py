@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from sfumato.people.linear import LinearPlan, capped_weights, describe_cap, one_sum
 from sfumato.people.question import Question
-from sfumato.privacy import NANO
+from sfumato.privacy import NANO, Epsilon, Nano, positive_nano
 from sfumato.registry import Mechanism, Parameter
 
 
-def robust_cap(question: Question) -> int:
+def robust_cap(question: Question) -> Nano:
     """The r (nano-ε) with the least worst-case error."""
     e = question.epsilons
     counts = question.budgets.counts.astype(np.float64)
@@ -38,12 +38,12 @@ def robust_cap(question: Question) -> int:
     caps = np.geomspace(e[0], e[-1], 400)
     best = int(np.argmin(worst(caps)))
     caps = np.geomspace(caps[max(0, best - 1)], caps[min(caps.size - 1, best + 1)], 400)
-    return max(1, int(caps[int(np.argmin(worst(caps)))] * NANO))
+    return Nano(max(1, int(caps[int(np.argmin(worst(caps)))] * NANO)))
 
 
-def robust_plan(question: Question, *, cap: int | None = None) -> LinearPlan:
-    """The robust affine release; `cap` in nano-ε is the best for the worst case unless given."""
-    found = robust_cap(question) if cap is None else int(cap)
+def robust_plan(question: Question, *, cap: Epsilon | None = None) -> LinearPlan:
+    """The robust affine release; `cap` (ε) is the best for the worst case unless given."""
+    found = robust_cap(question) if cap is None else positive_nano(cap, "cap")
     # The divisor uses the rounded-down weight of a capped person, so that such a person weighs exactly 1/n.
     divisor = question.people * max(1, found // question.reach)
     return LinearPlan(

@@ -25,7 +25,7 @@ from sfumato.people.linear import describe_cap
 from sfumato.people.partition import round_down
 from sfumato.people.question import Question
 from sfumato.people.reading import Reader
-from sfumato.privacy import NANO, Charge, Meter
+from sfumato.privacy import NANO, Charge, Epsilon, Meter, Nano, positive_nano
 from sfumato.privacy.losses import amplified
 from sfumato.registry import Mechanism, Parameter
 
@@ -38,7 +38,7 @@ class SamplingPlan:
     """A sample at one threshold, fixed from public facts."""
 
     question: Question
-    threshold: int
+    threshold: Nano
     mechanism: str = "sampling"
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
@@ -59,8 +59,7 @@ class SamplingPlan:
     @cached_property
     def charge(self) -> Charge:
         loss = np.full(self.question.budgets.groups, self.rate * self.question.record_reach, dtype=np.int64)
-        people = amplified(loss, _as_metered(self.thresholds))
-        return Charge(int(people.max()), people)
+        return Charge.of_people(amplified(loss, _as_metered(self.thresholds)))
 
     @cached_property
     def expected_size(self) -> float:
@@ -117,7 +116,7 @@ class SamplingPlan:
             kind=q.kind,
             bias_bound=self.bias_bound,
             bounds=(q.people * q.low * q.unit, q.people * q.high * q.unit),
-            parameters={"threshold": describe_cap(self.threshold), "expected_sample": self.expected_size},
+            parameters={"threshold": describe_cap(self.threshold), "expected_sample": round(self.expected_size)},
             warnings=bias_warnings(self.bias_bound, self.expected_rmse, q),
         )
 
@@ -143,18 +142,19 @@ def keep_thresholds(levels: NDArray[np.int64], loss: int) -> NDArray[np.uint64]:
     return whole
 
 
-def sampling_plan(question: Question, *, threshold: int | None = None) -> SamplingPlan:
-    """The sample at `threshold` (nano-ε); without one, the best of 200 by the public error formula."""
+def sampling_plan(question: Question, *, threshold: Epsilon | None = None) -> SamplingPlan:
+    """The sample at `threshold` (ε); without one, the best of 200 by the public error formula."""
     if question.rows_per_person > 1:
         raise InputError("sampling keeps or drops people, but a person here owns several rows; choose another mechanism")
     if question.high - question.low > MOST_VALUES:
         raise InputError(f"sampling needs a measure of at most {MOST_VALUES} values; use a coarser lattice")
     if threshold is not None:
-        if not question.record_reach <= threshold:
-            raise InputError(f"threshold {describe_cap(threshold)} buys no unit of this measure; raise it")
-        return SamplingPlan(question, int(threshold))
+        level = positive_nano(threshold, "threshold")
+        if not question.record_reach <= level:
+            raise InputError(f"threshold {describe_cap(level)} buys no unit of this measure; raise it")
+        return SamplingPlan(question, level)
     low, high = int(question.levels[0]), int(question.levels[-1])
-    grid = {int(t) for t in np.geomspace(low, high, 200)} | {low, high}
+    grid = {Nano(int(t)) for t in (*np.geomspace(low, high, 200), low, high)}
     usable = sorted(t for t in grid if t >= question.record_reach)
     if not usable:
         raise InputError("no budget of this roster buys one unit of the measure; use a coarser lattice for it")
@@ -170,7 +170,7 @@ def _coarse(question: Question) -> Question:
 
 
 def quick_variance(
-    question: Question, threshold: int, *, variance: float | None = None, share: float | None = None
+    question: Question, threshold: Nano, *, variance: float | None = None, share: float | None = None
 ) -> float:
     """The error formula (mean square error of the mean) without exact probabilities."""
     e, t, n = question.epsilons, threshold / NANO, question.people

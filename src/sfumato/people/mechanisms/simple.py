@@ -17,14 +17,14 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.people.linear import LinearPlan, describe_cap, weighted_mean
 from sfumato.people.question import Question
-from sfumato.privacy import NANO
+from sfumato.privacy import Epsilon, Nano, positive_nano
 from sfumato.registry import Mechanism, Parameter
 
 
 def minimum_plan(question: Question) -> LinearPlan:
     """Everybody at the smallest budget of the roster."""
     present = question.budgets.counts > 0
-    least = int(question.levels[present].min())
+    least = Nano(int(question.levels[present].min()))
     weights = np.where(question.levels >= least, least // question.reach, 0)
     return weighted_mean("minimum", question, weights, epsilon=describe_cap(least))
 
@@ -34,7 +34,7 @@ def laplace_plan(question: Question) -> LinearPlan:
     return replace(minimum_plan(question), mechanism="laplace")
 
 
-def best_threshold(question: Question) -> int:
+def best_threshold(question: Question) -> Nano:
     """The budget level (nano-ε) at which keeping only people above it has the least expected error."""
     e, counts = question.epsilons, question.budgets.counts
     kept = counts[::-1].cumsum()[::-1].astype(np.float64)
@@ -42,16 +42,16 @@ def best_threshold(question: Question) -> int:
     variance = question.variance / question.span**2
     with np.errstate(divide="ignore", over="ignore"):
         error = variance * (1 / kept - 1 / question.people) + 2 * (question.reach / question.span / (kept * e)) ** 2
-    return int(question.levels[int(np.argmin(np.where(usable, error, np.inf)))])
+    return Nano(int(question.levels[int(np.argmin(np.where(usable, error, np.inf)))]))
 
 
-def threshold_plan(question: Question, *, threshold: int | None = None) -> LinearPlan:
-    """Only people with a budget of at least `threshold` (nano-ε), each at that budget."""
-    level = best_threshold(question) if threshold is None else int(threshold)
+def threshold_plan(question: Question, *, threshold: Epsilon | None = None) -> LinearPlan:
+    """Only people with a budget of at least `threshold` (ε), each at that budget."""
+    level = best_threshold(question) if threshold is None else positive_nano(threshold, "threshold")
     kept = question.levels >= level
-    if level < 1 or not question.budgets.counts[kept].sum():
-        top = describe_cap(int(question.levels[-1]))
-        raise InputError(f"nobody in the roster grants ε {level / NANO:g}; choose a threshold of at most {top}")
+    if not question.budgets.counts[kept].sum():
+        top = describe_cap(Nano(int(question.levels[-1])))
+        raise InputError(f"nobody in the roster grants ε {describe_cap(level)}; choose a threshold of at most {top}")
     weights = np.where(kept, level // question.reach, 0)
     return weighted_mean("threshold", question, weights, threshold=describe_cap(level))
 

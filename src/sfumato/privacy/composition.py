@@ -1,0 +1,190 @@
+"""How calls come together, what they rest on and what they promise: a Meter without its noisy calls.
+
+Blocks nest as the program does. What is in a block is joined by the block's rule (`account`); what the guarantee rests on
+is written down as it happens; `guarantee` says what all calls so far promise together.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Literal, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.errors import InputError, PrivacyError
+from sfumato.privacy import noise
+from sfumato.privacy.account import Account
+from sfumato.privacy.budgets import PersonBudgets
+from sfumato.privacy.calls import Call
+from sfumato.privacy.charge import Charge
+from sfumato.privacy.group_losses import GroupLosses
+from sfumato.privacy.guarantee import NEIGHBOURS, Guarantee
+from sfumato.privacy.loss import FAR, Loss, Parties
+from sfumato.privacy.source import SECURE, Generator, Source
+
+T = TypeVar("T")
+Branch = Callable[[], AbstractContextManager[None]]
+Neighbours = Literal["absence", "replacement", "item"]
+
+ROSTER_IS_PUBLIC = "the roster of who granted which budget is public and does not depend on the data"
+
+
+class Composition:
+    """Blocks, assumptions and the guarantee; parameters as for `Meter`."""
+
+    def __init__(
+        self,
+        *,
+        limit: Charge | None = None,
+        budgets: PersonBudgets | None = None,
+        granted: ArrayLike | None = None,
+        attributes: Sequence[str] = (),
+        rows_per_person: int = 1,
+        neighbours: Neighbours = "absence",
+        source: Source = SECURE,
+    ) -> None:
+        if rows_per_person < 1:
+            raise InputError(f"rows_per_person must be at least 1, got {rows_per_person}")
+        if neighbours not in NEIGHBOURS:
+            raise InputError(f"neighbours must be one of {', '.join(NEIGHBOURS)}, got {neighbours!r}")
+        self.budgets = budgets
+        self.attributes = tuple(attributes)
+        self.rows_per_person = operator.index(rows_per_person)
+        self.neighbours: Neighbours = neighbours
+        self._parties = Parties(budgets, self.attributes)
+        self._account = Account(self._parties, _limits(self._parties, limit))
+        self._groups = None if budgets is None else GroupLosses.of(budgets, granted=granted)
+        self._source = source
+        # A test may want to see and to replay what reaches the noise (`sfumato.testing`). Secure noise shows nobody.
+        self._answered_by = None if source.private else getattr(source, "answer", None)
+        self._assumptions: list[str] = [ROSTER_IS_PUBLIC] if budgets is not None else []
+        self._not_private: list[str] = [] if source.private else ["noise from a seed"]
+
+    # --- blocks ----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def parallel(self, why: str) -> Iterator[Branch]:
+        """Branches over *disjoint people*: their losses take the maximum, per person group.
+
+        >>> from sfumato.privacy import Meter
+        >>> meter = Meter()
+        >>> with meter.parallel("each person lives in one region") as branch:
+        ...     for region in range(3):
+        ...         with branch():
+        ...             _ = meter.laplace([5], rate=10**8)
+        >>> meter.guarantee().epsilon
+        Decimal('0.1')
+        """
+        self._account.require_branch()
+        block = self._account.open("parallel")
+
+        @contextmanager
+        def branch() -> Iterator[None]:
+            if not self._account.innermost(block):
+                raise InputError("open the branches of a parallel block one after the other, directly inside it")
+            self._account.open("sequence")
+            try:
+                yield
+            finally:
+                self._account.close()
+
+        self.assume(f"disjoint groups: {why}")
+        try:
+            yield branch
+        finally:
+            self._account.close()
+
+    @contextmanager
+    def sampled(self, thresholds: ArrayLike) -> Iterator[Callable[[ArrayLike], NDArray[np.int64]]]:
+        """Calls inside see a random sample: a record of group g is kept with probability ``thresholds[g] / 2**63``.
+
+        Yields the function that samples exact counts per group. A noisy call inside is refused until it was used, so that
+        the sample and its price do not drift apart; every value inside must be made from what it returns.
+        """
+        if self.neighbours != "absence":
+            raise PrivacyError("sampling is priced against absence only; ask for neighbours='absence'")
+        self._account.require_branch()
+        limits = np.broadcast_to(noise.check_thresholds(thresholds), (self._parties.groups,))
+        block = self._account.open("sampled", np.minimum(limits / 2.0**63 * (1 + 2.0**-50), 1.0))
+
+        def sample(counts: ArrayLike) -> NDArray[np.int64]:
+            if not self._account.inside(block):
+                raise InputError("the sampled block is closed: draw its sample inside")
+            block.drawn = True
+            call = Call("sample", counts, {"thresholds": limits})
+            return self._answer(call, lambda: noise.binomial(counts, limits, source=self._source))
+
+        try:
+            yield sample
+        finally:
+            self._account.close()
+
+    # --- free randomness -------------------------------------------------------------------------------------------
+
+    def post_processing(self) -> Generator:
+        """Randomness for what is done *after* the noise (sampling a table from a synopsis). Free, and never noise."""
+        return self._source.generator()
+
+    def deal(self, records: int, parts: int) -> NDArray[np.int64]:
+        """A part for every record, independent and secret: who is where decides whom a branch speaks of. Free."""
+        call = Call("deal", records, {"parts": parts})
+        return self._answer(call, lambda: (self._source.words(records) % np.uint64(parts)).astype(np.int64))
+
+    def _answer(self, call: Call, draw: Callable[[], T]) -> T:
+        """The one place where an exact value meets its noise."""
+        if call.noisy:
+            self._account.require_samples()
+        if self._answered_by is None:
+            return draw()
+        answer: T = self._answered_by(call, draw)
+        return answer
+
+    # --- what is promised ------------------------------------------------------------------------------------------
+
+    @property
+    def private(self) -> bool:
+        """Whether what goes through this Meter may be published as private."""
+        return not self._not_private
+
+    def assume(self, assumption: str) -> None:
+        """Record what the guarantee rests on."""
+        if assumption not in self._assumptions:
+            self._assumptions.append(assumption)
+
+    def unsound(self, reason: str) -> None:
+        """Announce a step that is not as private as it claims: refused for a real release, marked in an experiment."""
+        if self._source.private:
+            raise PrivacyError(f"refused: {reason}; such a mechanism runs in experiments with seeded noise only")
+        if reason not in self._not_private:
+            self._not_private.append(reason)
+
+    def spent(self) -> Charge:
+        """The price so far."""
+        return Charge.of_loss(self._account.total(), self._parties)
+
+    def guarantee(self) -> Guarantee:
+        """What the calls so far promise together."""
+        if self._account.nested:
+            raise InputError("the guarantee is known when every parallel or sampled block is closed")
+        spent = self.spent()
+        return Guarantee(
+            nano=spent.total,
+            neighbours=self.neighbours,
+            groups=None if self._groups is None or spent.people is None else self._groups.using(spent.people),
+            attributes=spent.attributes,
+            rows_per_person=self.rows_per_person,
+            assumptions=tuple(self._assumptions),
+            steps=tuple(self._account.steps),
+            not_private=tuple(self._not_private),
+        )
+
+
+def _limits(parties: Parties, limit: Charge | None) -> Loss:
+    """What each party may lose: what the release may cost, and what people grant."""
+    most = Loss(np.full(parties.size, FAR, dtype=np.int64)) if limit is None else limit.limits(parties)
+    if parties.budgets is not None:
+        np.minimum(most.nano[: parties.groups], parties.budgets.levels, out=most.nano[: parties.groups])
+    return most

@@ -1,0 +1,26 @@
+"""For whoever writes a mechanism: see what reaches the noise, replay the answers to a neighbour, and count the loss exactly.
+
+A mechanism is private if, for neighbouring tables, the same answers lead to the same questions at the same prices, every
+question's exact value moves by no more than was paid for, and what is published follows from the answers alone. All of that
+can be checked on tiny tables without any statistics:
+
+>>> import numpy as np
+>>> from sfumato.privacy import Meter
+>>> from sfumato.testing import replay
+>>> def histogram(table, source):
+...     meter = Meter(source=source)
+...     return meter.laplace(lambda: np.bincount(table, minlength=3), rate=10**8, label="counts")
+>>> found = replay(histogram, here=[0, 2, 2], there=[0, 2])
+>>> found.loss, [call.charged for call in found.calls], found.same_output
+(100000000, [100000000], True)
+
+The `Tape` behind it is a source of noise, so it fits wherever a seed fits: into a Meter, an estimator, or `sfumato.open`.
+Whatever it touches is marked *not private*.
+"""
+
+from sfumato.privacy.calls import Call
+from sfumato.testing.compare import Compared, compare, log_probability, vector_loss
+from sfumato.testing.replay import Replay, replay
+from sfumato.testing.tape import LeakError, Tape
+
+__all__ = ["Call", "Compared", "LeakError", "Replay", "Tape", "compare", "log_probability", "replay", "vector_loss"]

@@ -1,0 +1,169 @@
+"""The exact loss of each call, from what two neighbours had to say under the same answers.
+
+- Noise of rate r on integers: an answer z to a or b is ``r (|z - b| - |z - a|)`` more likely (as a logarithm); at most
+  ``Σ r |a - b|``, which far enough answers attain.
+- A choice at rate r: candidate i with scores s wins with probability ``p_i ∫₀¹ Π_{j≠i} (1 - p_j t) dt``, where
+  ``p_j = exp(r (s_j - max s))`` (the noisy maximum of `noise.choose` is permute-and-flip; i is drawn at time t). At most r
+  times the spread of the changes.
+- A partition: at most ``r_b (|Δ_b| + max_c |Δ_c|)`` over the intervals b around the record, whose bin must lie in every
+  interval that moved (the proof is in `privacy.partition`).
+- Noise on coefficients or on an objective is added by the mechanism, out of the Meter's sight; `vector_loss` is told what
+  moved.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.errors import InputError
+from sfumato.privacy.calls import Call
+from sfumato.privacy.units import NANO
+from sfumato.testing.tape import LeakError, Tape
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """One call, as it was asked of two neighbours and answered alike.
+
+    Attributes
+    ----------
+    here, there : Call
+        The call on the first table, and on its neighbour.
+    """
+
+    here: Call
+    there: Call
+
+    @property
+    def charged(self) -> int:
+        """What the person group that pays most was charged, in nano-ε (0 where an earlier charge paid)."""
+        return 0 if self.here.charged is None else int(self.here.charged.max(initial=0))
+
+    @property
+    def loss(self) -> float:
+        """The largest loss of any answer, in nano-ε; exact for noise on integers. Inside a sample: of its members.
+
+        NaN for noise on coefficients or on an objective, whose exact values the Meter does not see (`vector_loss`).
+        """
+        match self.here.kind:
+            case "laplace":
+                return _noise_loss(self.here, self.there)
+            case "choice":
+                here, there = (np.asarray(call.exact, dtype=np.float64) for call in (self.here, self.there))
+                return float(np.ptp(here - there)) * float(self.here.public["rate"])
+            case "partition":
+                return _partition_loss(self.here, self.there)
+            case "objective" | "output":
+                return math.nan
+            case _:
+                return 0
+
+    @property
+    def log_ratio(self) -> float:
+        """How much likelier the answer was here than there: the logarithm of the ratio, in ε."""
+        match self.here.kind:
+            case "laplace":
+                answer = self.here.answer.astype(np.float64)
+                further = np.abs(answer - self.there.exact) - np.abs(answer - self.here.exact)
+                return float((further * (np.asarray(self.here.public["rate"]) / NANO)).sum())
+            case "choice":
+                rate, index = self.here.public["rate"], self.here.answer
+                return log_probability(self.here.exact, rate, index) - log_probability(self.there.exact, rate, index)
+            case "partition" | "objective" | "output":
+                raise InputError(
+                    f"the likelihood of an answer has no closed form for {self.here.kind}: audit what is published"
+                )
+            case _:
+                return 0.0
+
+
+def compare(first: Tape, second: Tape) -> tuple[Compared, ...]:
+    """Call by call, what was asked of two neighbours; `second` replayed `first`.
+
+    Raises
+    ------
+    LeakError
+        If the neighbour was asked fewer questions.
+    """
+    if len(first.calls) != len(second.calls):
+        raise LeakError(
+            f"the neighbour is asked other questions: {len(second.calls)} of the {len(first.calls)} that were recorded"
+        )
+    return tuple(Compared(a, b) for a, b in zip(first.calls, second.calls, strict=True))
+
+
+def vector_loss(call: Call, moved: ArrayLike, *, stretch: float = 0.0) -> float:
+    """The loss of noise on a vector, in nano-ε, if the neighbour's exact vector is `moved` away.
+
+    Parameters
+    ----------
+    call : Call
+        Of kind "output" or "objective".
+    moved : vector
+        The difference of the exact vectors; for an objective, of the gradients at the published minimum.
+    stretch : float
+        For an objective, the difference of the log-determinants of the two Hessians there.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Meter
+    >>> tape = Tape()
+    >>> noise = Meter(source=tape).output_noise(2, beta=0.5, sensitivity=5.0)
+    >>> vector_loss(tape.calls[0], [3.0, 4.0])
+    2500000000.0
+    """
+    if call.kind not in ("output", "objective"):
+        raise InputError(f"only noise on coefficients or on an objective moves a vector, not {call.kind}")
+    length = call.public.get("length")
+    distance = np.linalg.norm(moved) if length is None else np.abs(moved).sum() / length
+    return float(call.public["beta"] * distance + abs(stretch)) * NANO
+
+
+def log_probability(scores: ArrayLike, rate: float, index: int) -> float:
+    """The logarithm of the probability that the exponential choice takes `index`.
+
+    >>> round(float(np.exp(log_probability([0.0, 1.0], NANO, 0))), 6) == round(float(np.exp(-1) / 2), 6)
+    True
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    nodes, weights = _quadrature()
+    gaps = np.exp((values - values.max()) * (rate / NANO))
+    others = np.delete(gaps, index)
+    log_terms = np.log1p(-np.minimum(np.outer(nodes, others), 1 - 1e-15)).sum(axis=1)
+    top = float(log_terms.max())
+    mine = (values[index] - values.max()) * (rate / NANO)
+    return float(mine + top + np.log((weights * np.exp(log_terms - top)).sum()))
+
+
+@cache
+def _quadrature() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    nodes, weights = np.polynomial.legendre.leggauss(64)  # exact for up to 128 candidates
+    return (nodes + 1) / 2, weights / 2
+
+
+def _noise_loss(here: Call, there: Call) -> int:
+    """``Σ r |a - b|`` in Python integers: exact however large the values are."""
+    rates = np.broadcast_to(here.public["rate"], here.exact.shape)
+    moved = np.nonzero(here.exact != there.exact)
+    pairs = zip(here.exact[moved].tolist(), there.exact[moved].tolist(), rates[moved].tolist(), strict=True)
+    return sum(abs(a - b) * r for a, b, r in pairs)
+
+
+def _partition_loss(here: Call, there: Call) -> float:
+    starts, stops, rates = (here.public[name] for name in ("starts", "stops", "rate"))
+    change = np.abs(here.exact - there.exact)
+    moved = change > 0
+    if not moved.any():
+        return 0
+    # The record's bin is one that all moved intervals share; whichever it is, the bound for that bin holds.
+    first, last = int(starts[moved].max()), int(stops[moved].min())
+    losses = []
+    for place in range(first, last):
+        around = (starts <= place) & (place < stops)
+        losses.append(int((rates[around] * (change[around] + int(change.max()))).max()))
+    return min(losses, default=math.inf)  # no bin in common: one record cannot have done this
