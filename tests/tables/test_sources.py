@@ -132,7 +132,7 @@ def test_marginals_store_their_rows_in_a_read_only_database(tmp_path, monkeypatc
     with duckdb.connect(str(tmp_path / "x.db")) as connection:
         connection.register("frame", pa.table(PLAIN))
         connection.execute("CREATE TABLE people AS SELECT * FROM frame")
-    monkeypatch.setattr("sfumato.tables.dataset.ROLL_UP_CELLS", 0)
+    monkeypatch.setattr("sfumato.tables.counting.ROLL_UP_CELLS", 0)
     data = tables.open(f"duckdb:///{tmp_path / 'x.db'}", table="people", schema=SCHEMA)
     assert [m.tolist() for m in data.marginals(["age", "sex"])] == [AGES, SEXES]
 
@@ -230,9 +230,9 @@ def test_rosters():
         tables.open(frame, schema=SCHEMA, budgets=roster)
     assert Roster.column("epsilon").reads_table
     with pytest.raises(InputError, match="not stated"):
-        Roster.column("epsilon").levels()
+        Roster.column("epsilon").head_counts()
     stated = PersonBudgets.of([0.1, 0.2])
-    assert Roster.column("epsilon", people=stated).levels() is stated
+    assert Roster.column("epsilon", people=stated).head_counts() is stated
     for bad in ({"colum": "x"}, {}, {"source": "r.csv"}, {"column": "x", "person": "y"}, {"column": "x", "counts": {}}):
         with pytest.raises(InputError):
             Roster.from_mapping(bad)
