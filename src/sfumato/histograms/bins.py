@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError, SchemaError
-from sfumato.tables.domains import Domain, Numeric
+from sfumato.tables.domains import Domain
 from sfumato.tables.schema import Schema
 
 
