@@ -106,6 +106,15 @@ class Dataset:
             columns.setdefault(self.schema.unit.person, person_array)
         return connect(self.source, self.table, columns=columns)
 
+    @property
+    def roster(self) -> Roster:
+        """Where budgets are written, or an error that says how to give them."""
+        if self.budgets is None:
+            raise InputError(
+                "this needs budgets per person: open(..., budgets=Roster.column('epsilon')), or tiers, or a table"
+            )
+        return self.budgets
+
     def check(self) -> None:
         """Open the table and compare column names and types with the schema and the roster; no row of it is read."""
         rows_in_use(self, self.schema.names, None, budgets=self.budgets is not None, capped=False)
@@ -161,7 +170,7 @@ class Dataset:
 
     def person_budgets(self) -> PersonBudgets:
         """Head counts per budget. Reads the table if the roster is a column of it without stated counts."""
-        roster = self._roster()
+        roster = self.roster
         return sums.head_counts(self) if roster.reads_table else roster.head_counts()
 
     def group_sums(
@@ -177,7 +186,6 @@ class Dataset:
 
         A person whose budget lies between those of two groups belongs to the lower one, below the first to none.
         """
-        self._roster()
         people = budgets if budgets is not None else self.person_budgets()
         return sums.group_sums(self, people, self._measured(measure, steps, base), where)
 
@@ -215,19 +223,11 @@ class Dataset:
         -----
         One row moves the sum by at most ``weight * steps``, one person by `rows_per_person` times that.
         """
-        self._roster()
         names = self._names(by) if len(by) else ()
         self.schema.check_cells(names)
         return sums.weighted(self, weights, self._measured(measure, steps), names, where)
 
     # --------------------------------------------------------------------------------------- internals
-
-    def _roster(self) -> Roster:
-        if self.budgets is None:
-            raise InputError(
-                "this needs budgets per person: open(..., budgets=Roster.column('epsilon')), or tiers, or a table"
-            )
-        return self.budgets
 
     def _names(self, columns: str | Sequence[str]) -> tuple[str, ...]:
         names = (columns,) if isinstance(columns, str) else tuple(columns)

@@ -27,13 +27,13 @@ def rows_in_use(
     With `budgets` the rows carry ``key``, the person's budget as the roster encodes it; with `raw` the budget column
     of the table itself, still to be encoded. Only a check leaves rows uncapped: some engines read them to cap them.
     """
+    roster = dataset.roster if budgets else dataset.budgets if dataset.roster_only else None
+    predicate = parse_where(where, dataset.schema)
     schema, engine = dataset.schema, dataset.engine
-    predicate = parse_where(where, schema)
     needed = sorted(set(columns) | columns_of(predicate), key=schema.names.index)
     # Plain names from here on: whatever a column is called, engines see v0, v1...
     alias = {name: f"v{i}" for i, name in enumerate(needed)}
     picked = {alias[name]: engine.column(name, "column") for name in needed}
-    roster = dataset.budgets if budgets or dataset.roster_only else None
     in_table = roster is not None and roster.source is None
     if roster is not None and in_table:
         granted = engine.column(roster.budget, "the budget column")
