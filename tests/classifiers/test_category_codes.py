@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.records.coding import category_codes, cells_of
+from sfumato.records.coding import cells_of
 from sfumato.tables import Numeric
+from sfumato.tables.values import category_codes
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c", "d", None]), max_size=12), st.permutations(["a", "b", "e"]))

@@ -13,7 +13,8 @@ from sfumato.grids.published.cuts import ScoreCut, cell_codes
 from sfumato.grids.publishers.one_grid import LATTICE, Weights
 from sfumato.privacy import Charge, Meter, PersonBudgets, Seeded
 from sfumato.privacy.losses import choice_rate
-from sfumato.records.reading import cells_of, leaves_of_frame, read_records
+from sfumato.records.coding import cells_of, leaves_of_frame
+from sfumato.records.reading import read_records
 from sfumato.records.records import Records
 from sfumato.tables import Categorical, Numeric, Roster, Schema
 from sfumato.tables import open as open_table

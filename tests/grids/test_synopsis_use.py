@@ -16,7 +16,7 @@ from sfumato.grids.published.cuts import cell_codes
 from sfumato.grids.published.plots import plot_schema
 from sfumato.grids.published.sampling import possible_cells
 from sfumato.privacy import Seeded
-from sfumato.records.reading import cells_of, leaves_of_frame
+from sfumato.records.coding import cells_of, leaves_of_frame
 from sfumato.tables.domains import Categorical, Numeric
 from sfumato.tables.schema import Schema
 

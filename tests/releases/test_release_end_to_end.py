@@ -132,7 +132,7 @@ def test_an_engine_error_after_the_charge_keeps_it_and_quotes_nothing(plan, monk
     def explode(*_args, **_kwargs):
         raise RuntimeError("patient 4711 has age 203")
 
-    monkeypatch.setattr(Dataset, "level_counts", explode)
+    monkeypatch.setattr(Dataset, "group_sums", explode)
     with pytest.raises(SfumatoError, match="failed while the table was read") as caught:
         release(plan, only="over65")
     assert "4711" not in str(caught.value)

@@ -6,8 +6,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import InputError
-from sfumato.people.reading import weighted_cells
 from sfumato.privacy import PersonBudgets
+from sfumato.tables import PersonalTable
 
 SCHEMA = sf.Schema({"age": sf.Numeric(0, 99, bins=2, integer=True)})
 BY_PERSON = sf.Schema({"age": sf.Numeric(0, 99, bins=2, integer=True)}, unit=sf.PrivacyUnit("who", 1))
@@ -42,7 +42,7 @@ def test_budgets_between_the_stated_levels_weigh_as_the_level_they_are_charged_a
     roster = sf.Roster.column("epsilon", people=PersonBudgets.of([0.1, 1.0]))
     table = sf.open(frame, schema=SCHEMA, budgets=roster)
     weights = np.array([100_000_000, 1_000_000_000])
-    found = weighted_cells(table.dataset, weights, ["age"], None, table.budgets)
+    found = PersonalTable(table.dataset, table.budgets).weighted_cells(weights, ["age"])
     assert found.tolist() == [100_000_000 + 0 + 1_000_000_000, 100_000_000]
 
 
@@ -52,7 +52,7 @@ def test_sums_beyond_64_bits_are_held_and_do_not_fail():
     roster = sf.Roster.tiers({"yes": 10**6}, column="consent", counts={"yes": 2})  # the table holds more people than stated
     table = sf.open(frame, schema=SCHEMA, budgets=roster)
     weights = np.array([2**62])
-    assert weighted_cells(table.dataset, weights, ["age"], None, table.budgets).tolist() == [2**63 - 1, 0]
+    assert PersonalTable(table.dataset, table.budgets).weighted_cells(weights, ["age"]).tolist() == [2**63 - 1, 0]
 
 
 def test_two_spellings_of_one_person_in_a_text_roster_do_not_double_them(tmp_path):

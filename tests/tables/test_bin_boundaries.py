@@ -7,11 +7,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from sfumato.grids.published.sampling import values_of_cells
 from sfumato.histograms import Bins
 from sfumato.records.attributes import attribute_of
-from sfumato.records.coding import cells_of as cells_for_classifiers
-from sfumato.records.reading import cells_of as cells_for_grids
+from sfumato.records.coding import cells_of
 from sfumato.tables import Numeric, Schema
 from sfumato.tables import open as open_table
 
@@ -32,10 +30,9 @@ def test_engines_and_memory_agree_around_the_bounds(put, name, outside):
     schema = Schema({"row": Numeric(0, len(ROUND) - 1, bins=len(ROUND), integer=True), "x": domain})
     codes, counts = open_table(**put(table), schema=schema).sparse_counts(["row", "x"], None)
     engine = {int(row): int(cell) for (row, cell), n in zip(codes, counts, strict=True) if n}
-    in_memory = cells_for_classifiers(domain, np.array(ROUND))
+    in_memory = cells_of(domain, np.array(ROUND))
     assert engine == {i: int(cell) for i, cell in enumerate(in_memory) if cell >= 0}
-    known = in_memory >= 0
-    assert (cells_for_grids(domain, ROUND)[known] == in_memory[known]).all()
+    assert (cells_of(domain, ROUND) == in_memory).all()
 
 
 def test_a_number_beyond_the_bound_is_outside_even_if_it_rounds_down_to_it():
@@ -55,7 +52,7 @@ def test_boundaries_increase_and_everybody_uses_them(name):
     (axis,) = Bins.of_schema(schema, ["x"]).axes
     assert axis.edges == tuple(ends)
     assert Schema.from_mapping(schema.to_mapping())["x"] == domain
-    drawn = np.asarray(values_of_cells(domain, np.repeat(np.arange(domain.size), 200), np.random.default_rng(0)))
+    drawn = np.asarray(domain.draw(np.repeat(np.arange(domain.size), 200), np.random.default_rng(0)))
     assert (domain.places(drawn.astype(float)) == np.repeat(np.arange(domain.size), 200)).all()
     if domain.integer:
         assert drawn.max() == domain.high

@@ -127,7 +127,7 @@ def test_marginals_rolled_up_in_memory_and_in_the_engine(clinic, monkeypatch):
     wanted = [["age", "sex"], ["sex"], ["income", "place"], ["smoker", "ward"]]
     expected = [plain.counts(ROWS, m, SCHEMA).tolist() for m in wanted]
     assert [m.tolist() for m in clinic.marginals(wanted)] == expected
-    monkeypatch.setattr("sfumato.tables.dataset.ROLL_UP_CELLS", 0)
+    monkeypatch.setattr("sfumato.tables.counting.ROLL_UP_CELLS", 0)
     assert [m.tolist() for m in clinic.marginals(wanted)] == expected
 
 
@@ -163,12 +163,12 @@ def test_sums_beyond_64_bits(clinic):
     assert expected > 2**63
 
 
-def test_levels(clinic):
+def test_person_groups(clinic):
     people = clinic.person_budgets()
     assert people.levels.tolist() == [100_000_000, 300_000_000, 1_000_000_000, 10**15]
     assert people.counts.tolist() == [8, 4, 4, 4]
     expected = [sum(plain.nano(r["epsilon"]) == level and r["sex"] == "F" for r in ROWS) for level in people.levels]
-    assert clinic.level_counts(people, where="sex = 'F'").tolist() == expected
+    assert clinic.group_sums(people, where="sex = 'F'").tolist() == expected
     weights = ([100_000_000, 500_000_000], [3, 11])
     expected_sum = sum(
         11 if plain.nano(r["epsilon"]) >= 500_000_000 else 3 if plain.nano(r["epsilon"]) else 0
@@ -185,7 +185,7 @@ def test_tiers(put):
     assert clinic.weighted_sums(500_000_000) == 9 * 500_000_000 + 9 * 10_000_000
     people = clinic.person_budgets()
     assert people.names == ("strict", "open", "same")
-    assert people.counts.tolist() == clinic.level_counts(people).tolist() == [9, 9, 0]
+    assert people.counts.tolist() == clinic.group_sums(people).tolist() == [9, 9, 0]
 
 
 def test_rows_per_person_and_a_roster_table(put):
@@ -197,7 +197,7 @@ def test_rows_per_person_and_a_roster_table(put):
     )
     where = put(roster_table)
     roster = Roster.table(where["source"], table=where.get("table"), person="patient", epsilon="budget")
-    people = roster.levels()
+    people = roster.head_counts()
     assert people.levels.tolist() == [100_000_000, 300_000_000, 500_000_000, 1_000_000_000]
     assert people.counts.tolist() == [1, 1, 1, 1]
     for rows in (1, 2, 3):
@@ -209,7 +209,7 @@ def test_rows_per_person_and_a_roster_table(put):
         assert both[0].sum(axis=0)[0] <= both[1].sum(axis=1)[0]  # one choice of rows serves both
         budget = {0: 500_000_000, 1: 100_000_000, 3: 300_000_000}
         assert clinic.weighted_sums(10**9) == sum(budget[p] * per_person[p] for p in budget)
-        assert clinic.level_counts(people).tolist() == [per_person[1], per_person[3], per_person[0], 0]
+        assert clinic.group_sums(people).tolist() == [per_person[1], per_person[3], per_person[0], 0]
 
 
 def test_the_smallest_budget_of_a_person_counts(put):

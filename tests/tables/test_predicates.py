@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import SchemaError
-from sfumato.tables import Categorical, Numeric, Schema, open, parse_where
+from sfumato.tables import Categorical, Numeric, Schema, is_empty, open, parse_where
 from sfumato.tables.predicates import Both, Compare, Either, InCells, Missing, Not
 
 SCHEMA = Schema(
@@ -80,6 +80,31 @@ def test_duckdb_does_what_the_reference_says(rows, predicates):
     wanted = [["a", "b"], ["c", "i"], ["s", "k", "two words"]]
     for columns, found in zip(wanted, data.marginals(wanted, where=predicates[0]), strict=True):
         assert np.array_equal(found, plain.counts(rows, columns, SCHEMA, predicates[0]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(_rows, min_size=1, max_size=20), _predicates)
+def test_what_is_said_to_be_empty_is_empty(rows, predicate):
+    if is_empty(predicate, SCHEMA):
+        assert not any(plain.holds(predicate, row, SCHEMA) for row in rows)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.recursive(
+        st.builds(Compare, st.just("n"), st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), st.integers(-2, 7)),
+        lambda inner: st.one_of(
+            inner.map(Not),
+            st.lists(inner, min_size=1, max_size=3).map(lambda p: Both(tuple(p))),
+            st.lists(inner, min_size=1, max_size=3).map(lambda p: Either(tuple(p))),
+        ),
+        max_leaves=8,
+    )
+)
+def test_over_one_column_every_empty_condition_is_found(predicate):
+    schema = Schema({"n": Numeric(0, 5, bins=2, integer=True)})
+    possible = any(plain.holds(predicate, {"n": n}, schema) for n in [None, *range(6)])
+    assert is_empty(predicate, schema) == (not possible)
 
 
 @pytest.mark.parametrize(

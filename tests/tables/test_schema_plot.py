@@ -9,7 +9,6 @@ import pytest
 
 from sfumato.errors import SchemaError
 from sfumato.tables import Categorical, Numeric, Schema
-from sfumato.tables.levels import domain_levels
 from sfumato.tables.plots import level_boxes
 
 mpl.use("Agg")
@@ -43,7 +42,7 @@ def test_boxes_of_a_level_cover_the_line_and_refine_the_level_above():
 
 
 def test_an_uneven_number_of_bins_keeps_its_last_pair_short():
-    partitions, groups = domain_levels(Numeric(0, 10, bins=5))
+    partitions, groups = Numeric(0, 10, bins=5).levels()
     assert [p.tolist() for p in partitions] == [[0] * 5, [0, 0, 0, 0, 1], [0, 0, 1, 1, 2], [0, 1, 2, 3, 4]]
     assert groups[1] == ["0 to 8", "8 to 10"]
 

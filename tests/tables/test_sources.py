@@ -132,7 +132,7 @@ def test_marginals_store_their_rows_in_a_read_only_database(tmp_path, monkeypatc
     with duckdb.connect(str(tmp_path / "x.db")) as connection:
         connection.register("frame", pa.table(PLAIN))
         connection.execute("CREATE TABLE people AS SELECT * FROM frame")
-    monkeypatch.setattr("sfumato.tables.dataset.ROLL_UP_CELLS", 0)
+    monkeypatch.setattr("sfumato.tables.counting.ROLL_UP_CELLS", 0)
     data = tables.open(f"duckdb:///{tmp_path / 'x.db'}", table="people", schema=SCHEMA)
     assert [m.tolist() for m in data.marginals(["age", "sex"])] == [AGES, SEXES]
 
@@ -230,9 +230,9 @@ def test_rosters():
         tables.open(frame, schema=SCHEMA, budgets=roster)
     assert Roster.column("epsilon").reads_table
     with pytest.raises(InputError, match="not stated"):
-        Roster.column("epsilon").levels()
+        Roster.column("epsilon").head_counts()
     stated = PersonBudgets.of([0.1, 0.2])
-    assert Roster.column("epsilon", people=stated).levels() is stated
+    assert Roster.column("epsilon", people=stated).head_counts() is stated
     for bad in ({"colum": "x"}, {}, {"source": "r.csv"}, {"column": "x", "person": "y"}, {"column": "x", "counts": {}}):
         with pytest.raises(InputError):
             Roster.from_mapping(bad)
@@ -300,3 +300,75 @@ def test_checking_a_lazy_frame_reads_no_row():
     tables.open(lazy, schema=schema).check()
     with pytest.raises(Exception, match=r"row was read|could not compute"):
         tables.open(lazy, schema=schema).count()
+
+
+class ConnectFrame:
+    """Like a Spark Connect data frame: whatever it is asked for, it has, as a column."""
+
+    __module__ = "pyspark.sql.connect.dataframe"
+
+    def __getattr__(self, name):
+        return f"Column<{name}>"
+
+
+class SparkSession:
+    __module__ = "pyspark.sql.connect.session"
+
+    def __getattr__(self, name):
+        return f"Column<{name}>"
+
+
+def test_a_spark_connect_frame_is_not_taken_for_a_session():
+    assert hasattr(ConnectFrame(), "createDataFrame")
+    tables.open(ConnectFrame(), schema=SCHEMA)  # no table has to be named
+    with pytest.raises(InputError, match="a Spark session holds many tables"):
+        tables.open(SparkSession(), schema=SCHEMA)
+    tables.open(SparkSession(), table="people", schema=SCHEMA)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("kind", ["numeric", "numeric(12, 2)"])
+def test_postgres_decimals(postgres_url, kind):
+    import os
+
+    import ibis
+
+    name = f"sfumato_decimals_{os.getpid()}"
+    values = ["1.5", "60", "99", "119.5", "-3", "NULL", "0.01"]
+    if kind == "numeric":
+        values += ["1e400", "-1e400", "1e-400", "'NaN'", "'Infinity'", "123456789012345678901234567890.5"]
+    backend = ibis.connect(postgres_url)
+    backend.raw_sql(f"CREATE TABLE {name} (age {kind}, ward {kind}, epsilon {kind})").close()
+    try:
+        rows = ", ".join(f"({v}, {v}, {v})" for v in values)
+        backend.raw_sql(f"INSERT INTO {name} VALUES {rows}").close()
+        backend.con.commit()
+        schema = Schema({"age": Numeric(0, 99, bins=2, integer=True, other=True), "ward": Categorical([60, 7])})
+        data = tables.open(postgres_url, table=name, schema=schema, budgets="epsilon")
+        extra = kind == "numeric"
+        assert data.counts("age").tolist() == [3 + 2 * extra, 3 + 3 * extra, 1 + extra]
+        assert data.count("age >= 60") == 3 + 3 * extra
+        assert data.count("age = 0") == 2 + 2 * extra
+        assert data.counts("ward").tolist() == [1, 0]
+        assert data.sum("age") == 1 + 60 + 99 + 99 + 99 * 3 * extra
+        heads = data.person_budgets()
+        assert heads.levels.tolist()[:2] == [10_000_000, 1_500_000_000]
+        assert heads.people == 5 + 3 * extra
+    finally:
+        backend.raw_sql(f"DROP TABLE {name}").close()
+        backend.con.commit()
+        backend.disconnect()
+
+
+@pytest.mark.parametrize("odd", ["sNaN", "half a character", "pandas.NA"])
+def test_odd_objects_in_a_frame_are_missing_and_nothing_else(odd):
+    from decimal import Decimal
+
+    value = {"sNaN": Decimal("sNaN"), "half a character": "\ud800", "pandas.NA": pd.NA}[odd]
+    columns = {"age": [31, value], "sex": ["F", value], "who": [7, value], "epsilon": [0.5, value]}
+    frame = pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in columns.items()})
+    schema = Schema(SCHEMA.select(["age", "sex"]).columns, PrivacyUnit(person="who", rows_per_person=1))
+    data = tables.open(frame, schema=schema, budgets="epsilon")
+    assert data.counts("age").sum() == 1
+    assert data.count("sex = 'F'") == 1
+    assert data.weighted_sums(10**9) == 500_000_000

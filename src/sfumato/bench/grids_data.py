@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from sfumato.bench.grids_census import census_schema
 from sfumato.errors import InputError
-from sfumato.records.attributes import Attribute, attributes_of
-from sfumato.records.coding import cells_of
+from sfumato.records.attributes import Attribute
+from sfumato.records.coding import Coding
 from sfumato.records.records import Records
 from sfumato.tables.domains import Categorical, Domain, Numeric
 from sfumato.tables.schema import Schema
@@ -198,10 +198,5 @@ def load(name: str, folder: Path, *, target: str | None = None) -> Case:
 
 def encode(name: str, frame: Any, schema: Schema, target: str) -> Case:
     """Code a data frame by a schema (small frames; a release counts in the engine instead)."""
-    attributes = attributes_of(schema, target=target)
-    leaves = np.empty((len(frame), len(attributes)), dtype=np.int32, order="F")
-    for j, attribute in enumerate(attributes):
-        leaves[:, j] = attribute.leaf_of_cell[cells_of(attribute.domain, frame[attribute.name])]
-    classes = cells_of(schema[target], frame[target])
-    records = Records(tuple(a.levels for a in attributes), leaves, classes, schema[target].labels())
-    return Case(name, schema, target, attributes, records)
+    coding = Coding.of(schema, target=target)
+    return Case(name, schema, target, coding.attributes, coding.records(frame, frame[target]))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError, SchemaError
-from sfumato.tables.domains import Domain, Numeric
+from sfumato.tables.domains import Domain
 from sfumato.tables.schema import Schema
 
 
@@ -69,10 +69,7 @@ class Axis:
     @classmethod
     def of_domain(cls, name: str, domain: Domain) -> Axis:
         """The cells of a schema's column; those of numbers are ordered."""
-        labels, ordered = tuple(domain.labels()), isinstance(domain, Numeric)
-        if isinstance(domain, Numeric) and not domain.other:
-            return cls(name, labels, tuple(map(float, domain.boundaries)), ordered)
-        return cls(name, labels, None, ordered)
+        return cls(name, domain.labels(), domain.cell_edges, domain.ordered)
 
     def to_dict(self) -> dict[str, Any]:
         """For artefacts."""

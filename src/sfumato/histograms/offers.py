@@ -15,7 +15,7 @@ from sfumato.histograms.result import Histogram
 from sfumato.offers import Facts, Offer, Request
 from sfumato.privacy import Charge, Epsilon, Meter, Nano
 from sfumato.registry import Mechanism, Parameter, ranked
-from sfumato.tables.dataset import Dataset, dense_shape
+from sfumato.tables.dataset import Dataset
 
 Purpose = Literal["shape", "ranges"]
 PURPOSES = ("shape", "ranges")
@@ -65,9 +65,8 @@ def bins_asked(request: Request, facts: Facts) -> Bins:
     place = f"release {request.name!r}"
     given = {p.name: p.check(request.parameters.get(p.name), place) for p in PARAMETERS}
     facts.check_where(request.where)
-    bins = Bins.of_schema(facts.schema, given["columns"])
-    dense_shape(facts.schema, given["columns"])
-    return bins
+    facts.schema.check_cells(given["columns"])
+    return Bins.of_schema(facts.schema, given["columns"])
 
 
 def finished(offer: Offer, request: Request) -> Offer:

@@ -8,25 +8,26 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sfumato.errors import InputError, SchemaError
+from sfumato.errors import InputError
 from sfumato.histograms.offers import bins_asked, finished
 from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.people.answers import every_offer, plan_offer
 from sfumato.people.histogram import plan_histogram
 from sfumato.people.means import Pair
 from sfumato.people.question import Question
-from sfumato.people.reading import PairReader, Reader, TableReader, weighted_cells
+from sfumato.people.reading import DatasetReader, PairReader, Reader
 from sfumato.privacy import Charge, Meter, PersonBudgets, positive_nano
 from sfumato.registry import Parameter
 from sfumato.registry import mechanism as registered
 from sfumato.tables.dataset import Dataset
-from sfumato.tables.domains import Numeric
+from sfumato.tables.lattice import MAX_STEPS
+from sfumato.tables.personal import PersonalTable
 
 _SELECTIVITY = Parameter("selectivity", "number", "a public guess of the share of rows that count", low=0, high=1)
 COUNT_PARAMETERS = (_SELECTIVITY,)
 MEASURE_PARAMETERS = (
     Parameter("column", "text", "the numeric column to add up", required=True),
-    Parameter("steps", "whole", "size of the lattice between the column's bounds", low=1, high=2**20),
+    Parameter("steps", "whole", "size of the lattice between the column's bounds", low=1, high=MAX_STEPS),
     _SELECTIVITY,
 )
 
@@ -86,7 +87,8 @@ def _histogram(request: Request, facts: Facts) -> list[Offer]:
     columns = [a.name for a in bins.axes]
 
     def run(dataset: Dataset, meter: Meter) -> Any:
-        return plan.run(lambda weights: weighted_cells(dataset, weights, columns, request.where, facts.budgets), meter)
+        table = PersonalTable(dataset, facts.budgets)
+        return plan.run(lambda weights: table.weighted_cells(weights, columns, request.where), meter)
 
     note = "everybody at their own budget up to a cap, one noise per bin"
     offer = Offer("affine", plan.charge, plan.expected_rmse, note, run, budgets=facts.budgets, plan=plan)
@@ -118,13 +120,10 @@ def _readable(found: list[Offer]) -> list[Offer]:
 
 def lattice(facts: Facts, column: str, steps: int | None) -> tuple[float, float, int]:
     """Public bounds of a numeric column and the size of its lattice."""
-    domain = facts.schema[column]
-    if not isinstance(domain, Numeric):
-        raise SchemaError(f"column {column!r} is categorical; only numeric columns can be added up")
-    low, high = float(domain.low), float(domain.high)
-    if steps is None:
-        steps = round(high - low) if domain.integer else 1000
-    return low, high, int(steps)
+    if steps is None and facts.schema[column].whole_steps is None:
+        steps = 1000
+    found = facts.schema.lattice(column, steps)
+    return found.low, found.high, found.steps
 
 
 def _budgets(request: Request, facts: Facts) -> PersonBudgets:
@@ -142,7 +141,7 @@ def _budgets(request: Request, facts: Facts) -> PersonBudgets:
 def _reader(
     dataset: Dataset, facts: Facts, where: Any, measure: str | None = None, steps: int | None = None, base: int = 0
 ) -> Reader:
-    return TableReader(dataset, facts.budgets, where, measure, steps, base)
+    return DatasetReader(dataset, facts.budgets, where, measure, steps, base)
 
 
 def _present(column: str, where: str | None) -> str:

@@ -7,7 +7,6 @@ an array in a test and on ten million rows in a database.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
 from sfumato.privacy import PersonBudgets
-from sfumato.privacy.integers import as_int64
+from sfumato.tables.personal import PersonalTable
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
@@ -85,49 +84,42 @@ class DatasetReader:
     ----------
     dataset : tables.Dataset
         Opened with a roster.
-    levels : PersonBudgets
-        The budgets of the roster that the dataset was opened with (a share of it: `Roster.share`).
+    levels : PersonBudgets, optional
+        The budgets of the roster that the dataset was opened with (a share of it: `Roster.share`); without them everybody
+        is in one group.
     where : predicate, optional
         On public schema columns.
     measure : str, optional
         A numeric column on the lattice ``base + 0..steps``, 0 where it is missing; without it every row counts 1.
-    exact : bool
-        Every budget of the roster *is* one of the levels (they were read from it, neither stated nor rounded). Then a cap
-        is one expression in the engine. Never say so of stated levels: whoever granted more than their level would enter
-        with more weight than they are charged for.
 
     Notes
     -----
-    Each method is one query. Where the engine keeps a random few of a person's rows, two queries see different rows, so a
-    measure must never be put together from two of them: `base` shifts the lattice inside the engine.
+    See `tables.PersonalTable`: who belongs to which group, and why a measure is never put together from two queries.
     """
 
     dataset: Dataset
-    levels: PersonBudgets
+    levels: PersonBudgets | None = None
     where: Any = None
     measure: str | None = None
     steps: int | None = None
     base: int = 0
-    exact: bool = False
 
     @classmethod
     def centred(
-        cls, dataset: Dataset, levels: PersonBudgets, *, measure: str, steps: int, where: Any = None
+        cls, dataset: Dataset, levels: PersonBudgets | None, *, measure: str, steps: int, where: Any = None
     ) -> DatasetReader:
         """The measure around the middle of its range, between -steps and steps half units: what a mean reads."""
         return cls(dataset, levels, where, measure, 2 * steps, -steps)
 
     def group_sums(self) -> Integers:
-        return self.dataset.level_counts(
-            self.levels, where=self.where, measure=self.measure, steps=self.steps, base=self.base
-        )
+        return self._table.group_sums(where=self.where, measure=self.measure, steps=self.steps, base=self.base)
 
     def weighted_sum(self, weights: Integers) -> int:
-        cap = int(weights.max(initial=0))
-        if self.exact and self.base == 0 and cap >= 1 and bool((weights == np.minimum(self.levels.levels, cap)).all()):
-            # min(budget, cap) is one expression in the engine, however many levels there are
-            return int(self.dataset.weighted_sums(cap, measure=self.measure, steps=self.steps, where=self.where))
-        return sum(s * w for s, w in zip(self.group_sums().tolist(), weights.tolist(), strict=True) if s and w)
+        return self._table.weighted_sum(weights, where=self.where, measure=self.measure, steps=self.steps, base=self.base)
+
+    @property
+    def _table(self) -> PersonalTable:
+        return PersonalTable(self.dataset, self.levels)
 
     def group_values(self) -> Integers:
         if self.measure is not None:
@@ -137,64 +129,8 @@ class DatasetReader:
 
 
 @dataclass(frozen=True, eq=False)
-class TableReader:
-    """What a release reads: per person group where budgets differ, else the one sum over everybody."""
-
-    dataset: Dataset
-    budgets: PersonBudgets | None
-    where: Any = None
-    measure: str | None = None
-    steps: int | None = None
-    base: int = 0
-
-    def group_sums(self) -> Integers:
-        if self.budgets is not None:
-            return self._by_group().group_sums()
-        if self.measure is None:
-            return np.array([self.dataset.count(self.where)], dtype=np.int64)
-        return np.array([self.dataset.sum(self.measure, steps=self.steps, base=self.base, where=self.where)], dtype=np.int64)
-
-    def weighted_sum(self, weights: Integers) -> int:
-        if self.budgets is not None:
-            return self._by_group().weighted_sum(weights)
-        return int(self.group_sums()[0]) * int(weights[0])
-
-    def group_values(self) -> Integers:
-        if self.budgets is None:
-            raise InputError("sampling needs budgets that differ")
-        return self._by_group().group_values()
-
-    def _by_group(self) -> DatasetReader:
-        assert self.budgets is not None
-        return DatasetReader(self.dataset, self.budgets, self.where, self.measure, self.steps, self.base)
-
-
-@dataclass(frozen=True, eq=False)
 class PairReader:
     """What a mean reads: the centred measure (``2 v - steps``) and the records themselves."""
 
     centred: Reader
     ones: Reader
-
-
-def weighted_cells(
-    dataset: Dataset, weights: Integers, columns: Sequence[str], where: Any, budgets: PersonBudgets | None
-) -> Integers:
-    """Weighted sum of every cell of `columns`, with a weight per person group of the roster."""
-    assert budgets is not None
-    exact = dataset.budgets is not None and not dataset.budgets.states_levels
-    found = np.asarray(dataset.weighted_sums(engine_weights(budgets.levels, weights, exact), by=columns, where=where))
-    return as_int64(found.reshape(-1)).reshape(found.shape)  # held at the ends: to fail here would tell of the data
-
-
-def engine_weights(levels: Integers, weights: Integers, exact: bool) -> int | tuple[Any, Any]:
-    """The weights in the cheapest form: ``min(budget, cap)`` is one expression, anything else a table of levels.
-
-    Only where every budget of the table is `exact`ly one of the levels: whoever granted something in between, or less than
-    the first level, is charged as the level below and must not weigh more than it.
-    """
-    cap = int(weights.max())
-    if exact and cap >= 1 and bool((weights == np.minimum(levels, cap)).all()):
-        return cap
-    keep = np.concatenate([np.diff(levels) > 0, [True]])  # tiers of equal budget have equal weights
-    return levels[keep], weights[keep]

@@ -1,4 +1,4 @@
-"""From the public schema to levels whose nodes are runs of leaves (see `tables.levels` for columns without a tree)."""
+"""From the public schema to levels whose nodes are runs of leaves (see `Domain.levels` for columns without a tree)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.records.levels import Levels
-from sfumato.tables.domains import Domain, Numeric
-from sfumato.tables.levels import domain_levels
+from sfumato.tables.domains import Domain
 from sfumato.tables.schema import Schema
 
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
-    """A column as the grids see it: its levels, and the leaf of each schema cell.
+    """A column of coded records: its levels, and the leaf of each schema cell.
 
     >>> from sfumato.tables.domains import Categorical
     >>> place = Categorical(["oslo", "bern", "nice"], other=True, taxonomy={"south": ["bern", "nice"], "north": ["oslo"]})
@@ -34,7 +33,7 @@ class Attribute:
 
 def attribute_of(name: str, domain: Domain) -> Attribute:
     """Levels of one column."""
-    return Attribute(name, domain, *_in_tree_order(name, domain, *domain_levels(domain)))
+    return Attribute(name, domain, *_in_tree_order(name, domain, *domain.levels()))
 
 
 def _in_tree_order(
@@ -57,9 +56,8 @@ def _in_tree_order(
             labels.append(text)
     if starts[0].size > 1:
         raise SchemaError(f"the taxonomy of {name!r} needs a root that covers the whole domain")
-    edges = None
-    if isinstance(domain, Numeric) and not domain.other and (np.diff(cell_of_leaf) == 1).all():
-        edges = np.array(domain.boundaries, dtype=np.float64)
+    in_order = domain.cell_edges is not None and (np.diff(cell_of_leaf) == 1).all()
+    edges = np.array(domain.cell_edges, dtype=np.float64) if in_order else None
     return Levels(name, tuple(labels), tuple(starts), edges=edges), leaf_of_cell
 
 

@@ -1,6 +1,6 @@
 """From features and labels to integer codes, by public domains alone.
 
-A row becomes the leaf of each column's taxonomy (see `grids.levels`) and the number of its class. Which codes a row gets
+A row becomes the leaf of each column's levels (see `records.levels`) and the number of its class. Which codes a row gets
 depends on that row and the public schema only, so adding a person adds their rows and changes nobody else's. What the schema
 has no cell for is coded -1: in training such a row takes no part, in prediction the column says nothing. Nothing here raises
 because of a value: an error would tell that the value is there.
@@ -17,13 +17,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError, SchemaError
-from sfumato.records.attributes import Attribute, attributes_of
+from sfumato.records.attributes import Attribute, attribute_of, attributes_of
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
-from sfumato.tables.domains import Categorical, Domain, Numeric
+from sfumato.tables.domains import Domain
 from sfumato.tables.schema import Schema
+from sfumato.tables.values import category_codes
 
 UNKNOWN = -1
+
+
+def cells_of(domain: Domain, column: Any) -> NDArray[np.int64]:
+    """The schema cell of every value, -1 where there is none. Never fails on a value.
+
+    >>> from sfumato.tables import Categorical, Numeric
+    >>> cells_of(Numeric(0, 10, bins=2, outside="other"), [1, "x", 99, None]).tolist()
+    [0, 2, 2, 2]
+    >>> cells_of(Categorical(["F", "M"]), ["M", "F", None, 3]).tolist()
+    [1, 0, -1, -1]
+    """
+    cells = domain.places(column)
+    return np.where(cells < 0, domain.size - 1, cells) if domain.other else cells
+
+
+def leaves_of(attribute: Attribute, column: Any) -> NDArray[np.int64]:
+    """The leaf of every value of a column, -1 where it has no cell."""
+    cells = cells_of(attribute.domain, column)
+    return np.where(cells < 0, UNKNOWN, attribute.leaf_of_cell[np.maximum(cells, 0)])
+
+
+def leaves_of_frame(frame: Any, attributes: Sequence[Attribute]) -> NDArray[np.int32]:
+    """The leaf of every attribute for the rows of a data frame, -1 where a value has no cell."""
+    leaves = np.empty((len(frame), len(attributes)), dtype=np.int32, order="F")
+    for j, attribute in enumerate(attributes):
+        if attribute.name not in frame:
+            raise InputError(f"the table has no column {attribute.name!r}, which is needed")
+        leaves[:, j] = leaves_of(attribute, frame[attribute.name])
+    return leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +62,7 @@ class Coding:
 
     Examples
     --------
+    >>> from sfumato.tables import Categorical, Numeric
     >>> schema = Schema({"age": Numeric(0, 80, bins=4), "ill": Categorical(["no", "yes"])})
     >>> coding = Coding.of(schema, target="ill")
     >>> coding.names, coding.classes.tolist()
@@ -52,14 +83,14 @@ class Coding:
                 "they are never taken from the data"
             )
         if target is not None:
-            domain = schema[target]
-            if not isinstance(domain, Categorical):
+            found = schema[target].classes()
+            if found is None:
                 raise SchemaError(f"the target {target!r} must be categorical: its values are the classes")
+            labels: Sequence[Any] = found
             attributes = attributes_of(schema, target=target)
-            labels: Sequence[Any] = [*domain.values, *([domain.other] if isinstance(domain.other, str) else [])]
         elif classes is not None:
             labels = list(classes)
-            attributes = tuple(a for a in _all_attributes(schema))
+            attributes = tuple(attribute_of(name, schema[name]) for name in schema.names)
         else:
             raise InputError("the classes are public input: name the schema's target column, or give classes=[...]")
         if len(labels) < 2 or len(set(labels)) < len(labels):
@@ -84,8 +115,7 @@ class Coding:
         rows = len(columns[0]) if columns else 0
         out = np.empty((rows, len(self.attributes)), dtype=np.int32, order="F")
         for j, (attribute, column) in enumerate(zip(self.attributes, columns, strict=True)):
-            cells = cells_of(attribute.domain, column)
-            out[:, j] = np.where(cells < 0, UNKNOWN, attribute.leaf_of_cell[np.maximum(cells, 0)])
+            out[:, j] = leaves_of(attribute, column)
         return out
 
     def class_codes(self, y: Any) -> NDArray[np.int64]:
@@ -117,83 +147,6 @@ class Coding:
         return [table[:, j] for j in range(table.shape[1])]
 
 
-def _all_attributes(schema: Schema) -> tuple[Attribute, ...]:
-    from sfumato.records.attributes import attribute_of
-
-    return tuple(attribute_of(name, schema[name]) for name in schema.names)
-
-
 def _label_array(labels: Sequence[Any]) -> NDArray[Any]:
     array = np.asarray(labels)
     return array if array.dtype.kind in "biufU" and array.ndim == 1 else np.array(list(labels), dtype=object)
-
-
-def cells_of(domain: Domain, column: Any) -> NDArray[np.int64]:
-    """The schema cell of every value, -1 where there is none. Never fails on a value.
-
-    >>> cells_of(Numeric(0, 10, bins=2, outside="other"), [1, "x", 99, None]).tolist()
-    [0, 2, 2, 2]
-    >>> cells_of(Categorical(["F", "M"]), ["M", "F", None, 3]).tolist()
-    [1, 0, -1, -1]
-    """
-    if not isinstance(domain, Numeric):
-        cells = category_codes(column, domain.values)
-    else:
-        cells = domain.places(_numbers(column))
-    if domain.other:
-        cells[cells < 0] = domain.size - 1
-    return cells
-
-
-def category_codes(column: Any, values: Sequence[Any]) -> NDArray[np.int64]:
-    """Place of each value in a public list, -1 where it is not listed."""
-    import pandas as pd
-
-    if isinstance(getattr(column, "dtype", None), pd.StringDtype | pd.CategoricalDtype):
-        # Stored as text or codes already: only the different values have to become Python objects.
-        number, different = pd.factorize(column, use_na_sentinel=False)
-        return category_codes(np.asarray(different, dtype=object), values)[number]
-    plain = column.to_numpy(dtype=object) if hasattr(column, "to_numpy") else np.asarray(column, dtype=object)
-    listed = pd.Index(list(values), dtype=object)
-    try:
-        return np.array(listed.get_indexer(pd.Index(plain.reshape(-1), dtype=object)), dtype=np.int64)
-    except TypeError:  # lists or other values without a hash: no category is one
-        place = {value: i for i, value in enumerate(values)}
-        return np.array([place.get(v, UNKNOWN) if _has_hash(v) else UNKNOWN for v in plain], dtype=np.int64)
-
-
-def _has_hash(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:  # a list, or a tuple with one inside
-        return False
-    return True
-
-
-def _numbers(column: Any) -> NDArray[np.float64]:
-    import pandas as pd
-
-    kind = getattr(getattr(column, "dtype", None), "kind", "O")
-    if kind in "biuf" and isinstance(column, np.ndarray):
-        return column.astype(np.float64)
-    series = column if isinstance(column, pd.Series) else pd.Series(list(column), dtype=object)
-    try:
-        found = pd.to_numeric(series, errors="coerce")
-        if found.dtype.kind != "c":
-            return np.array(found.to_numpy(dtype=np.float64, na_value=np.nan))
-    except (TypeError, ValueError, OverflowError):
-        pass
-    return np.array([_number(v) for v in series], dtype=np.float64)  # a value that is no float64: each by itself
-
-
-def _number(value: Any) -> float:
-    import pandas as pd
-
-    if isinstance(value, complex | np.complexfloating):
-        return float("nan")
-    try:
-        return float(pd.to_numeric(pd.Series([value], dtype=object), errors="coerce").iloc[0])
-    except OverflowError:  # a whole number beyond float64
-        return float("inf") if value > 0 else float("-inf")
-    except (TypeError, ValueError):
-        return float("nan")

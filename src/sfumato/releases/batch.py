@@ -202,5 +202,5 @@ def _facts(plan: Plan) -> tuple[PersonBudgets | None, Facts]:
             "[people] takes budgets from the private table itself; give their head counts under [people.counts], or name a "
             "public roster file as `source`, so that a preview reads nothing private"
         )
-    budgets = roster.levels()
+    budgets = roster.head_counts()
     return budgets, Facts(schema, budgets=budgets, roster=roster, rows=plan.rows or budgets.people)

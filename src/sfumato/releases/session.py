@@ -78,7 +78,7 @@ class Table:
             if roster is None:
                 self._facts = Facts(self.schema, rows=self._rows)
             else:
-                people = roster.levels()
+                people = roster.head_counts()
                 self._facts = Facts(self.schema, people, roster, self._rows or people.people)
         return self._facts
 

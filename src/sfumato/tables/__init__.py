@@ -1,8 +1,10 @@
 """Where the data lives: public schemas, tables on any engine, and exact aggregates of them."""
 
 from sfumato.tables.dataset import Dataset, open
-from sfumato.tables.domains import Categorical, Numeric
-from sfumato.tables.predicates import parse_where
+from sfumato.tables.domains import Categorical, Domain, Numeric
+from sfumato.tables.lattice import Lattice
+from sfumato.tables.personal import PersonalTable
+from sfumato.tables.predicates import is_empty, parse_where
 from sfumato.tables.roster import Roster
 from sfumato.tables.schema import PrivacyUnit, Schema
 from sfumato.tables.taxonomy import Taxonomy
@@ -10,11 +12,15 @@ from sfumato.tables.taxonomy import Taxonomy
 __all__ = [
     "Categorical",
     "Dataset",
+    "Domain",
+    "Lattice",
     "Numeric",
+    "PersonalTable",
     "PrivacyUnit",
     "Roster",
     "Schema",
     "Taxonomy",
+    "is_empty",
     "open",
     "parse_where",
 ]

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import glob
 import itertools
-import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +29,9 @@ from typing import Any, TypeAlias
 
 from sfumato.errors import InputError, SchemaError
 from sfumato.extras import need
-from sfumato.tables.schema import did_you_mean
+from sfumato.tables.addresses import reason_to_tell, without_secrets
+from sfumato.tables.frames import AsArrow, as_arrow
+from sfumato.tables.words import did_you_mean
 
 TableName: TypeAlias = str | tuple[str, str]
 _number = itertools.count()
@@ -99,7 +100,7 @@ def describe(source: Any) -> str:
     'postgresql://ann@db.example.org/clinic'
     """
     if isinstance(source, str | Path):
-        return re.sub(r"(//[^/:@]*):[^@/]*@", r"\1@", str(source))
+        return without_secrets(str(source))
     return f"a {type(source).__module__.split('.')[0]} {type(source).__name__}"
 
 
@@ -109,17 +110,16 @@ def check_source(source: Any, table: TableName | None) -> None:
     if isinstance(source, str | Path):
         text = str(source)
         if "://" in text:
-            scheme = text.split("://", 1)[0]
-            if scheme not in ("duckdb", "postgresql", "postgres"):
-                raise InputError(f"no engine for {scheme}://; use duckdb:///file, postgresql://..., or an Ibis table")
+            if text.split("://", 1)[0] not in ("duckdb", "postgresql", "postgres"):
+                raise InputError(f"no engine for {describe(text)}; use duckdb:///file, postgresql://..., or an Ibis table")
             if table is None:
                 raise InputError(f"{describe(text)} is a database: say which table, for example table='patients'")
         elif not text.endswith((".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz")):
-            raise InputError(f"cannot tell what {text!r} is; use a .parquet, .csv or .tsv file or a database URL")
+            raise InputError(f"cannot tell what {describe(text)!r} is; use a .parquet, .csv or .tsv file or a database URL")
         elif table is not None:
             raise InputError(f"{text!r} is a file and holds one table; leave out table={table!r}")
     elif kind == "pyspark":
-        if hasattr(source, "createDataFrame") and table is None:
+        if _is_spark_session(source) and table is None:
             raise InputError("a Spark session holds many tables: say which, for example table='patients'")
     elif kind not in ("pandas", "polars", "pyarrow", "ibis"):
         raise InputError(
@@ -129,12 +129,12 @@ def check_source(source: Any, table: TableName | None) -> None:
 
 
 def connect(
-    source: Any, table: TableName | None = None, *, columns: Mapping[str, str], near: Engine | None = None
+    source: Any, table: TableName | None = None, *, columns: Mapping[str, AsArrow], near: Engine | None = None
 ) -> Engine:
     """Open a source.
 
-    `columns` says what will be used and as what, for frames without types of their own; `near` is an open engine to
-    share, if it can hold this source too, so that the two tables can be joined where they are.
+    `columns` says what will be used, and how mixed objects of a frame are brought to one type; `near` is an open engine
+    to share, if it can hold this source too, so that the two tables can be joined where they are.
     """
     check_source(source, table)
     kind = type(source).__module__.split(".")[0]
@@ -146,8 +146,6 @@ def connect(
         return _open_spark(source, table, near)
     if kind == "polars" and type(source).__name__ == "LazyFrame":
         return _open_lazy_polars(source)
-    from sfumato.tables.frames import as_arrow
-
     backend, name = _shared_duckdb(near), f"frame_{next(_number)}"
     backend.con.register(name, as_arrow(source, columns))
     return Engine(backend, backend.table(name), "duckdb")
@@ -220,23 +218,25 @@ def _open_url(url: str, table: TableName | None, near: Engine | None) -> Engine:
 def _connect_url(url: str) -> Any:
     import ibis
 
+    if not url.startswith("duckdb://"):
+        need("psycopg", "a PostgreSQL table")
     try:
         if not url.startswith("duckdb://"):
-            need("psycopg", "a PostgreSQL table")
             return ibis.connect(url.replace("postgres://", "postgresql://", 1))
-        path = url.removeprefix("duckdb://").removeprefix("/")
-        if not Path(path).exists():
-            raise InputError(f"no such file; an absolute path has four slashes: duckdb:////{path.lstrip('/')}")
-        return _duckdb(path)
+        path = url.removeprefix("duckdb://").removeprefix("/").partition("?")[0]
+        if Path(path).exists():
+            return _duckdb(path)
     except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(f"cannot connect to {describe(url)}: {reason}") from None
+        raise InputError(f"cannot connect to {describe(url)}: {reason_to_tell(error)}") from None
+    raise InputError(
+        f"cannot connect to {describe(url)}: no such file; an absolute path has four slashes, as in duckdb:////data/clinic.db"
+    )
 
 
 def _open_spark(source: Any, table: TableName | None, near: Engine | None) -> Engine:
     import ibis
 
-    session = source if hasattr(source, "createDataFrame") else source.sparkSession
+    session = source if _is_spark_session(source) else source.sparkSession
     backend = near.backend if near is not None and near.name == "pyspark" else ibis.pyspark.connect(session)
     if session is source:
         try:
@@ -248,6 +248,11 @@ def _open_spark(source: Any, table: TableName | None, near: Engine | None) -> En
     name = f"sfumato_frame_{next(_number)}"
     source.createOrReplaceTempView(name)
     return Engine(backend, backend.table(name), "pyspark")
+
+
+def _is_spark_session(source: Any) -> bool:
+    """By its type: a Spark Connect data frame claims to have every attribute, taking it for a column."""
+    return any(kind.__name__ == "SparkSession" for kind in type(source).__mro__)
 
 
 def _open_lazy_polars(source: Any) -> Engine:

@@ -7,16 +7,18 @@ type first: the one the schema asks for, by a rule that never fails. What does n
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from sfumato.errors import InputError
 
+AsArrow: TypeAlias = Callable[[list[Any]], Any]  # Python objects as an Arrow array, what does not fit as NULL
 
-def as_arrow(frame: Any, columns: Mapping[str, str]) -> Any:
+
+def as_arrow(frame: Any, columns: Mapping[str, AsArrow]) -> Any:
     """Some columns of a pandas, Polars or Arrow frame as an Arrow table.
 
-    `columns` gives their names and what they are for: "number", "text", "bool" or "person".
+    `columns` gives their names, and how mixed Python objects in them are brought to one type.
     """
     import pyarrow as pa
 
@@ -38,33 +40,65 @@ def as_arrow(frame: Any, columns: Mapping[str, str]) -> Any:
     return pa.table([_decoded(a) for a in arrays], names=[names[i] for i in wanted])
 
 
-def _pandas_array(series: Any, use: str) -> Any:
+def _pandas_array(series: Any, make: AsArrow) -> Any:
     import pyarrow as pa
 
     if str(series.dtype) == "category":
-        categories, codes = _pandas_array(series.cat.categories.to_series(), use), series.cat.codes.to_numpy()
+        categories, codes = _pandas_array(series.cat.categories.to_series(), make), series.cat.codes.to_numpy()
         return categories.take(pa.array(codes, mask=codes < 0))
-    return _objects(series.tolist(), use) if str(series.dtype) == "object" else pa.array(series, from_pandas=True)
+    return make(series.tolist()) if str(series.dtype) == "object" else pa.array(series, from_pandas=True)
 
 
-def _objects(values: list[Any], use: str) -> Any:
-    """Python objects as the type they are used as."""
+def number_array(values: list[Any]) -> Any:
+    """Python objects as doubles."""
     import pyarrow as pa
 
-    if use == "text":
-        return pa.array([v if isinstance(v, str) else None for v in values], pa.string())
-    if use == "bool":
-        return pa.array([v if isinstance(v, bool) else None for v in values], pa.bool_())
-    if use == "person":
-        return pa.array([None if v is None or v != v else str(v) for v in values], pa.string())
     return pa.array([_double(v) for v in values], pa.float64())
+
+
+def text_array(values: list[Any]) -> Any:
+    """Python objects as text."""
+    import pyarrow as pa
+
+    return pa.array([_text(v) if isinstance(v, str) else None for v in values], pa.string())
+
+
+def truth_array(values: list[Any]) -> Any:
+    """Python objects as true/false."""
+    import pyarrow as pa
+
+    return pa.array([v if isinstance(v, bool) else None for v in values], pa.bool_())
+
+
+def person_array(values: list[Any]) -> Any:
+    """Python objects as names of persons, in text."""
+    import pyarrow as pa
+
+    return pa.array([None if _is_missing(v) else _text(str(v)) for v in values], pa.string())
 
 
 def _double(value: Any) -> float | None:
     try:
         return float(value) if isinstance(value, numbers.Real) or hasattr(value, "as_tuple") else None
-    except (OverflowError, ValueError):
+    except OverflowError:
         return float("inf") if value > 0 else float("-inf")
+    except ValueError:  # a signalling NaN
+        return None
+
+
+def _text(value: str) -> str | None:
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half a character: no engine can hold it
+        return None
+    return value
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):  # pandas.NA, a signalling NaN
+        return True
 
 
 def _decoded(array: Any) -> Any:

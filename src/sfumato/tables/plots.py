@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.tables.domains import Domain
-from sfumato.tables.levels import domain_levels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +49,7 @@ def level_boxes(domain: Domain) -> list[tuple[NDArray[np.float64], list[str]]]:
     >>> level_boxes(Categorical(["a", "b", "c", "d"], taxonomy={"x": ["b", "d", "a"], "y": ["c"]}))[1]
     (array([0.  , 0.75, 1.  ]), ['x', 'y'])
     """
-    partitions, groups = domain_levels(domain)
+    partitions, groups = domain.levels()
     order = np.argsort(partitions[-1], kind="stable")
     boxes: list[tuple[NDArray[np.float64], list[str]]] = []
     for codes, names in zip(partitions, groups, strict=True):

@@ -14,83 +14,48 @@ no arithmetic and no function, so no row can make a predicate fail.
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn, TypeAlias
 
 from sfumato.errors import SchemaError
-from sfumato.tables.domains import Categorical, Numeric
-from sfumato.tables.schema import Schema, did_you_mean
+from sfumato.tables.domains import Domain
+from sfumato.tables.predicate_tree import (
+    Both,
+    Compare,
+    Either,
+    InCells,
+    Missing,
+    Not,
+    Predicate,
+    atoms,
+    columns_of,
+    depth,
+    terms,
+)
+from sfumato.tables.schema import Schema
 from sfumato.tables.taxonomy import Leaf
+from sfumato.tables.words import did_you_mean
 
-Op: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
+__all__ = [
+    "MAX_TERMS",
+    "Both",
+    "Compare",
+    "Either",
+    "InCells",
+    "Missing",
+    "Not",
+    "Predicate",
+    "Where",
+    "columns_of",
+    "is_empty",
+    "parse_where",
+    "terms",
+]
 
-
-@dataclass(frozen=True)
-class Compare:
-    """A numeric column against a number."""
-
-    column: str
-    op: Op
-    value: int | float
-
-    def __str__(self) -> str:
-        return f"{_quoted(self.column)} {self.op} {self.value!r}"
-
-
-@dataclass(frozen=True)
-class InCells:
-    """A categorical column in some of its cells (the code after the values is the other cell).
-
-    Its negation holds for the other *listed* values only, as with any comparison of a missing value.
-    """
-
-    column: str
-    codes: tuple[int, ...]
-    labels: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{_quoted(self.column)} in ({', '.join(self.labels)})"
-
-
-@dataclass(frozen=True)
-class Missing:
-    """A column whose value is outside its domain."""
-
-    column: str
-
-    def __str__(self) -> str:
-        return f"{_quoted(self.column)} is missing"
-
-
-@dataclass(frozen=True)
-class Not:
-    part: Predicate
-
-    def __str__(self) -> str:
-        return f"not ({self.part})"
-
-
-@dataclass(frozen=True)
-class Both:
-    parts: tuple[Predicate, ...]
-
-    def __str__(self) -> str:
-        return " and ".join(f"({p})" for p in self.parts) if self.parts else "everyone"
-
-
-@dataclass(frozen=True)
-class Either:
-    parts: tuple[Predicate, ...]
-
-    def __str__(self) -> str:
-        return " or ".join(f"({p})" for p in self.parts)
-
-
-Predicate: TypeAlias = Compare | InCells | Missing | Not | Both | Either
 Where: TypeAlias = str | Mapping[str, Any] | Predicate | None
+MAX_TERMS = 500  # comparisons; engines read a condition before they run it, and slow down with its length
+MAX_DEPTH = 100  # parts inside one another
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -104,28 +69,13 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_KEYWORDS = {"and", "or", "not", "in", "between", "is", "missing", "true", "false"}
-
-
-def _quoted(name: str) -> str:
-    if re.fullmatch(r"[^\W\d]\w*", name) and name.lower() not in _KEYWORDS:
-        return name
-    return '"' + name.replace('"', '""') + '"'
-
-
-def columns_of(predicate: Predicate) -> set[str]:
-    """The columns a predicate looks at."""
-    if isinstance(predicate, Compare | InCells | Missing):
-        return {predicate.column}
-    if isinstance(predicate, Not):
-        return columns_of(predicate.part)
-    return {name for part in predicate.parts for name in columns_of(part)}
+_SHOWN = 200  # characters of the text around a mistake
 
 
 def parse_where(where: Where, schema: Schema) -> Predicate:
     """Read a predicate; text, a mapping of column to value (or list of values), or nothing (everyone).
 
-    >>> from sfumato.tables.schema import Schema
+    >>> from sfumato.tables import Categorical, Numeric
     >>> schema = Schema({"age": Numeric(0, 119, bins=12), "sex": Categorical(["F", "M"])})
     >>> print(parse_where("age >= 65 and sex = 'F'", schema))
     (age >= 65) and (sex in ('F'))
@@ -138,73 +88,83 @@ def parse_where(where: Where, schema: Schema) -> Predicate:
         age >= 65 and sx = 'F'
                       ^
     """
+    found = _read(where, schema)
+    if (count := terms(found)) > MAX_TERMS:
+        raise SchemaError(
+            f"where: {count} comparisons, at most {MAX_TERMS}: use ranges (`between`), a list of categories (`in`), or a "
+            "column of the table that says it in one"
+        )
+    if depth(found) > MAX_DEPTH:
+        raise SchemaError(f"where: parts lie more than {MAX_DEPTH} deep inside one another; leave out parentheses")
+    return found
+
+
+def _read(where: Where, schema: Schema) -> Predicate:
     if where is None:
         return Both(())
     if isinstance(where, str):
         return _Parser(where, schema).parse()
     if isinstance(where, Mapping):
-        parts = []
-        for name, value in where.items():
-            values = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
-            schema[name]
-            parts.append(_one_of(schema, name, values))
-        return Both(tuple(parts))
+        lists = {k: v if isinstance(v, list | tuple | set | frozenset) else [v] for k, v in where.items()}
+        return Both(tuple(schema[name].one_of(name, list(values)) for name, values in lists.items()))
     if isinstance(where, Compare | InCells | Missing | Not | Both | Either):
-        for name in columns_of(where):
-            schema[name]
+        for atom in atoms(where):
+            schema[atom.column].check_atom(atom)
         return where
     raise SchemaError(f"where must be text such as \"age >= 65\" or a mapping such as {{'sex': 'F'}}, got {where!r}")
 
 
-def _literal(value: Leaf) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+def is_empty(predicate: Predicate, schema: Schema) -> bool:
+    """Whether the schema alone says that no row can satisfy a predicate. Never true where some row could.
+
+    >>> from sfumato.tables import Categorical, Numeric
+    >>> schema = Schema({"age": Numeric(0, 119, bins=12, integer=True), "sex": Categorical(["F", "M"])})
+    >>> [is_empty(parse_where(w, schema), schema) for w in ("age < 0", "age > 30 and age < 31", "age > 30 and sex = 'F'")]
+    [True, True, False]
+    """
+    return not _may_hold(predicate, schema, negate=False)
 
 
-def _cells(column: str, domain: Categorical, codes: list[int]) -> InCells:
-    names = [_literal(v) for v in domain.values] + [_literal(domain.other)] * bool(domain.other)
-    unique = tuple(sorted(set(codes)))
-    return InCells(column, unique, tuple(names[c] for c in unique))
+def _may_hold(predicate: Predicate, schema: Schema, *, negate: bool) -> bool:
+    parts = list(_joined(predicate, negate))
+    if len(parts) == 1 and isinstance(parts[0][0], Both | Either):  # alternatives
+        part, negate = parts[0]
+        assert isinstance(part, Both | Either)
+        return any(_may_hold(p, schema, negate=negate) for p in part.parts)
+    by_column: dict[str, list[tuple[Predicate, bool]]] = {}
+    for part, opposite in parts:
+        columns = columns_of(part)
+        if len(columns) == 1:
+            by_column.setdefault(columns.pop(), []).append((part, opposite))
+        elif not _may_hold(part, schema, negate=opposite):
+            return False
+    return all(_may_hold_together(found, schema[name]) for name, found in by_column.items())
 
 
-def _code(domain: Categorical, column: str, value: Any) -> int:
-    for code, known in enumerate(domain.values):
-        if type(known) is type(value) and known == value:
-            return code
-    if domain.other and value == domain.other:
-        return len(domain.values)
-    hint = did_you_mean(str(value), domain.labels()[:20])
-    if str(value) in domain.labels():
-        hint = f"write it as {_literal(next(v for v in domain.values if str(v) == str(value)))}"
-    raise SchemaError(f"{value!r} is not a value of column {column!r}; {hint}")
+def _joined(predicate: Predicate, negate: bool) -> Iterator[tuple[Predicate, bool]]:
+    """The parts that must hold at once, each with whether it is negated."""
+    if isinstance(predicate, Not):
+        yield from _joined(predicate.part, not negate)
+    elif isinstance(predicate, Both | Either) and isinstance(predicate, Both) != negate:
+        for part in predicate.parts:
+            yield from _joined(part, negate)
+    else:
+        yield predicate, negate
 
 
-def _number(column: str, value: Any) -> int | float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-        raise SchemaError(f"column {column!r} is numeric; compare it with a number, not {value!r}")
-    return value
+def _may_hold_together(parts: Sequence[tuple[Predicate, bool]], domain: Domain) -> bool:
+    """Whether some value of one column, or a missing one, may satisfy all parts."""
+    values = [None, *domain.witnesses([atom for part, _ in parts for atom in atoms(part)])]
+    return any(all(_may_hold_at(part, value, domain, negate) for part, negate in parts) for value in values)
 
 
-def _one_of(schema: Schema, column: str, values: list[Any]) -> Predicate:
-    domain = schema[column]
-    if isinstance(domain, Categorical):
-        return _cells(column, domain, [_code(domain, column, v) for v in values])
-    return Either(tuple(Compare(column, "=", _number(column, v)) for v in values))
-
-
-def _compare(schema: Schema, column: str, op: Op, value: Any) -> Predicate:
-    domain = schema[column]
-    if isinstance(domain, Numeric):
-        return Compare(column, op, _number(column, value))
-    if op in ("=", "!="):
-        cells = _cells(column, domain, [_code(domain, column, value)])
-        return cells if op == "=" else Not(cells)
-    if isinstance(domain.values[0], str | bool):
-        raise SchemaError(f"the values of column {column!r} have no order; use = or in (...) instead of {op}")
-    limit = _number(column, value)
-    test = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[op]
-    return _cells(column, domain, [c for c, v in enumerate(domain.values) if test(v, limit)])
+def _may_hold_at(predicate: Predicate, value: Any, domain: Domain, negate: bool) -> bool:
+    if isinstance(predicate, Not):
+        return _may_hold_at(predicate.part, value, domain, not negate)
+    if isinstance(predicate, Both | Either):
+        found = (_may_hold_at(part, value, domain, negate) for part in predicate.parts)
+        return all(found) if isinstance(predicate, Both) != negate else any(found)
+    return domain.may_hold(predicate, value, negate=negate)
 
 
 class _Parser:
@@ -213,25 +173,26 @@ class _Parser:
     def __init__(self, text: str, schema: Schema) -> None:
         self.text, self.schema = text, schema
         self.tokens: list[tuple[str, str, int]] = []
-        place = 0
-        while text[place:].strip():
+        self.nested = 0
+        place, end = 0, len(text.rstrip())
+        while place < end:
             match = _TOKEN.match(text, place)
             if match is None:
-                start = place + len(text[place:]) - len(text[place:].lstrip())
+                start = end - len(text[place:end].lstrip())
                 quote = text[start] in "'\"`"
                 self.fail("this quote is never closed" if quote else "cannot read this", start)
-            assert match is not None
             kind = str(match.lastgroup)
             self.tokens.append((kind, match.group(kind), match.start(kind)))
             place = match.end()
-        self.tokens.append(("end", "", len(text.rstrip())))
+        self.tokens.append(("end", "", end))
         self.at = 0
 
-    def fail(self, message: str, place: int) -> None:
+    def fail(self, message: str, place: int) -> NoReturn:
         line = self.text[:place].count("\n")
         column = place - (self.text.rfind("\n", 0, place) + 1)
-        shown = (self.text.split("\n") or [""])[line]
-        raise SchemaError(f"where: {message}\n    {shown}\n    {' ' * column}^")
+        first = max(0, column - _SHOWN)  # of a long line, what stands around the place
+        shown = self.text.split("\n")[line][first : column + _SHOWN]
+        raise SchemaError(f"where: {message}\n    {shown}\n    {' ' * (column - first)}^")
 
     def peek(self, word: str) -> bool:
         kind, text, _ = self.tokens[self.at]
@@ -249,10 +210,7 @@ class _Parser:
     def parse(self) -> Predicate:
         if self.tokens[0][0] == "end":
             self.fail(f"empty; write a comparison. Columns: {', '.join(self.schema.names)}", 0)
-        try:
-            found = self.alternatives()
-        except RecursionError:
-            raise SchemaError("where: too many nested parentheses") from None
+        found = self.alternatives()
         kind, text, place = self.tokens[self.at]
         if kind != "end":
             self.fail(f"expected 'and', 'or' or the end, not {text!r}", place)
@@ -271,13 +229,20 @@ class _Parser:
         return parts[0] if len(parts) == 1 else Both(tuple(parts))
 
     def negation(self) -> Predicate:
+        place = self.tokens[self.at][2]
+        if not (self.peek("not") or self.peek("(")):
+            return self.comparison()
+        self.nested += 1
+        if self.nested > MAX_DEPTH:
+            self.fail(f"parts lie more than {MAX_DEPTH} deep inside one another; leave out parentheses", place)
         if self.take("not"):
-            return Not(self.negation())
-        if self.take("("):
+            inside: Predicate = Not(self.negation())
+        else:
+            self.need("(", "")
             inside = self.alternatives()
             self.need(")", "to close the parenthesis")
-            return inside
-        return self.comparison()
+        self.nested -= 1
+        return inside
 
     def comparison(self) -> Predicate:
         place = self.tokens[self.at][2]
@@ -288,7 +253,6 @@ class _Parser:
             if str(error).startswith("where:"):
                 raise
             self.fail(str(error), place)
-            raise
 
     def column(self) -> str:
         kind, text, place = self.tokens[self.at]
@@ -307,7 +271,7 @@ class _Parser:
         if kind == "op":
             self.at += 1
             op: Any = {"==": "=", "<>": "!="}.get(text, text)
-            return _compare(self.schema, column, op, self.literal())
+            return self.schema[column].compare(column, op, self.literal())
         if self.take("is"):
             negated = self.take("not")
             self.need("missing", "after 'is'")
@@ -320,26 +284,26 @@ class _Parser:
             while self.take(","):
                 values.append(self.literal())
             self.need(")", "after the list of values")
-            found = _one_of(self.schema, column, values)
+            found = self.schema[column].one_of(column, values)
         elif self.take("between"):
             low = self.literal()
             self.need("and", "between the two limits")
             high = self.literal()
-            found = Both((_compare(self.schema, column, ">=", low), _compare(self.schema, column, "<=", high)))
+            found = Both((self.schema[column].compare(column, ">=", low), self.schema[column].compare(column, "<=", high)))
         if found is None:
             self.fail(f"expected an operator after column {column!r}: = != < <= > >= in between, is missing", place)
-        assert found is not None
         return Not(found) if negated else found
 
     def literal(self) -> Leaf | float:
         kind, text, place = self.tokens[self.at]
         self.at += 1
         if kind == "number":
+            if len(text) > 300:
+                self.fail("a number has at most 300 digits", place)
             return float(text) if any(c in text for c in ".eE") else int(text)
         if kind in ("string", "quoted"):
             return text[1:-1].replace(text[0] * 2, text[0])
         if kind == "word" and text.lower() in ("true", "false"):
             return text.lower() == "true"
         hint = f"; text goes in quotes: '{text}'" if kind == "word" else ""
-        self.fail(f"expected a number, a text in quotes, true or false{hint}", place)
-        raise AssertionError
+        return self.fail(f"expected a number, a text in quotes, true or false{hint}", place)

@@ -7,7 +7,8 @@ Three ways, all computed inside the engine:
 - a separate public table with one row per person: ``Roster.table("roster.csv", person="patient", epsilon="epsilon")``
 
 A budget is turned into whole nano-ε, rounded down. A person without a budget (not in the roster, NULL, NaN, zero,
-negative, an unknown tier) has budget 0 and contributes nothing. A person listed twice has the smaller budget.
+negative, an unknown tier) has budget 0 and contributes nothing. A person listed twice has the smaller budget. Whatever of
+this a public roster table shows is said by `Roster.findings`, before anything is spent.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from numpy.typing import NDArray
 from sfumato.errors import InputError, SchemaError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.units import Epsilon, positive_nano
-from sfumato.tables.domains import Categorical
+from sfumato.tables.columns import Expr, nano_budget, number_column, text_column
 from sfumato.tables.engines import Engine, TableName, check_source, connect
-from sfumato.tables.expressions import Expr, category_source, nano_budget, number_source
-from sfumato.tables.schema import did_you_mean
+from sfumato.tables.frames import number_array, person_array, text_array
+from sfumato.tables.words import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -132,22 +133,17 @@ class Roster:
         return self.source is None and self.people is None
 
     @property
-    def states_levels(self) -> bool:
-        """Whether budgets are numbers in the private table, so that they need not be among the stated levels."""
-        return self.source is None and not self.tiers_nano
-
-    @property
     def least_key(self) -> int:
-        """The smallest `key` of anybody who granted something; below the first stated level nobody is accounted for."""
-        return 1 if self.people is None or not self.states_levels else int(self.people.levels[0])
+        """The smallest `key` of anybody who granted something; below the first stated budget nobody is accounted for."""
+        stated = self.people is not None and self.source is None and not self.tiers_nano
+        return int(self.people.levels[0]) if stated and self.people is not None else 1
 
-    @property
-    def use(self) -> str:
-        """What the budget column is used as: "text" for tiers, "number" for ε."""
-        return "text" if self.tiers_nano else "number"
+    def to_arrow(self, values: list[Any]) -> Any:
+        """Python objects of the budget column as text (tiers) or numbers (ε)."""
+        return text_array(values) if self.tiers_nano else number_array(values)
 
-    def levels(self) -> PersonBudgets:
-        """The public head counts, without reading the private table."""
+    def head_counts(self) -> PersonBudgets:
+        """The public head count of each budget, without reading the private table."""
         if self.people is not None:
             return self.people
         if self.source is None:
@@ -155,7 +151,7 @@ class Roster:
                 f"the head counts per budget are not stated, and column {self.budget!r} is part of the private table; "
                 "give counts (tiers), people (column) or a separate roster table"
             )
-        engine = self._connect()
+        engine = self.connect()
         each = self._per_person(engine)
         return self.summary(engine.fetch(each.group_by("key").agg(n=each.count())))
 
@@ -165,11 +161,10 @@ class Roster:
 
         what = f"the budget column {self.budget!r}"
         if not self.tiers_nano:
-            nano = nano_budget(number_source(expr, engine=engine.name, what=what, text=engine.text))
+            nano = nano_budget(number_column(expr, engine=engine.name, what=what, text=engine.text))
             return nano if self.fraction == 1 else _part(nano, self.fraction)
-        names = Categorical(tuple(name for name, _ in self.tiers_nano))
-        tier = category_source(expr, names, engine=engine.name, what=what, text=engine.text).expr
-        return ibis.cases(*((tier == name, i + 1) for i, name in enumerate(names.values)), else_=0).cast("int64")
+        tier = text_column(expr, what=what).expr
+        return ibis.cases(*((tier == name, i + 1) for i, (name, _) in enumerate(self.tiers_nano)), else_=0).cast("int64")
 
     def summary(self, rows: Any) -> PersonBudgets:
         """Head counts from (key, n) rows; people without a budget are left out."""
@@ -195,7 +190,7 @@ class Roster:
         """`rows` (with column ``person``) and the key of each from the roster table; people not in it are dropped."""
         import ibis
 
-        other = self._connect(near=engine)
+        other = self.connect(near=engine)
         each = self._per_person(other)
         if engine.backend is not other.backend:
             each = ibis.memtable(other.fetch(each))
@@ -206,12 +201,29 @@ class Roster:
             each = each.filter(each["who"].notnull()).group_by("who").agg(key=each["key"].min())
         elif engine.text and theirs.is_integer():
             each = each.mutate(who=each["who"].cast("string"))
-        elif mine.is_integer() != theirs.is_integer() or mine.is_string() != theirs.is_string():
-            raise SchemaError(f"the roster's persons are {theirs}, the table's are {mine}; give them one type")
+        elif _kind_of_id(mine) != _kind_of_id(theirs):
+            raise SchemaError(
+                f"the roster names persons by {_kind_of_id(theirs)}, the table by {_kind_of_id(mine)}: nobody would match; "
+                "give them one type"
+            )
         return rows.inner_join(each, rows["person"] == each["who"]).drop("who")
 
-    def _connect(self, near: Engine | None = None) -> Engine:
-        columns = {str(self.person): "person", self.budget: self.use}
+    def findings(self, persons: Any = None) -> tuple[str, ...]:
+        """What is odd about the roster, in sentences with head counts, from public facts only; no person is named.
+
+        A roster table is read; the private table is not. With `persons`, the declared type of the private table's person
+        column, it is also said who can match nobody (see `Dataset.findings`).
+
+        >>> Roster.tiers({"open": 1.0, "strict": 0.01}, column="consent", counts={"open": 90}).findings()
+        ("tier 'strict' has no stated head count: previews expect nobody in it",)
+        """
+        from sfumato.tables.roster_findings import of_statement, of_table
+
+        return of_statement(self) if self.source is None else of_table(self, persons)
+
+    def connect(self, near: Engine | None = None) -> Engine:
+        """Open the roster table; `near` is an open engine to share."""
+        columns = {str(self.person): person_array, self.budget: self.to_arrow}
         return connect(self.source, self.source_table, columns=columns, near=near)
 
     def _per_person(self, engine: Engine) -> Expr:
@@ -220,6 +232,11 @@ class Roster:
         each = engine.table.select(who=who, key=key)
         each = each.filter(each["who"].notnull())
         return each.group_by("who").agg(key=each["key"].min())
+
+
+def _kind_of_id(kind: Any) -> str:
+    """A type as far as equality goes: whole numbers of any width are alike."""
+    return "whole numbers" if kind.is_integer() else "text" if kind.is_string() else str(kind)
 
 
 def _part(nano: Expr, fraction: Fraction) -> Expr:

@@ -21,7 +21,6 @@ A schema is input, never inferred: reading a domain off the data would publish t
 
 from __future__ import annotations
 
-import difflib
 import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,33 +30,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import SchemaError
-from sfumato.tables.domains import Categorical, Domain, Numeric, check_text
-from sfumato.tables.taxonomy import Taxonomy
+from sfumato.tables.domains import Domain, domain_from_plain
+from sfumato.tables.lattice import Lattice
 from sfumato.tables.toml_text import toml_lines
+from sfumato.tables.words import check_keys, check_text, did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_NUMERIC = ("type", "low", "high", "bins", "edges", "integer", "outside", "other", "taxonomy")
-_CATEGORICAL = ("type", "values", "other", "taxonomy")
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint for a name that is not known.
-
-    >>> did_you_mean("hihg", ["low", "high"])
-    "did you mean 'high'? Known: low, high"
-    """
-    names = [str(k) for k in known]
-    close = difflib.get_close_matches(str(name), names, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"{hint}Known: {', '.join(names)}" if names else "there are none"
-
-
-def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
-    for key in table:
-        if key not in known:
-            raise SchemaError(f"{what}: unknown key {key!r}; {did_you_mean(key, known)}")
+MAX_CELLS = 20_000_000  # a dense array of counts beyond this is a mistake more often than a wish
 
 
 @dataclass(frozen=True)
@@ -104,13 +85,15 @@ class Schema:
 
     Parameters
     ----------
-    columns : mapping of str to Numeric or Categorical
+    columns : mapping of str to Domain
+        A `Numeric` or `Categorical` for each column, or another kind that was registered.
         Names match the table's exactly, upper and lower case included.
     unit : PrivacyUnit
         What one person can put into the table.
 
     Examples
     --------
+    >>> from sfumato.tables import Categorical, Numeric
     >>> schema = Schema({"age": Numeric(0, 119, bins=12, integer=True), "sex": Categorical(["F", "M"])})
     >>> schema.names, schema.shape(["sex", "age"]), schema["sex"].labels()
     (('age', 'sex'), (2, 12), ('F', 'M'))
@@ -135,8 +118,8 @@ class Schema:
             if not isinstance(name, str) or not name:
                 raise SchemaError(f"a column name must be text that is not empty, got {name!r}")
             check_text(name, "the column name")
-            if not isinstance(domain, Numeric | Categorical):
-                raise SchemaError(f"column {name!r} needs a Numeric or Categorical domain, got {domain!r}")
+            if not isinstance(domain, Domain):
+                raise SchemaError(f"column {name!r} needs a domain such as Numeric or Categorical, got {domain!r}")
             twin = folded.setdefault(name.casefold(), name)
             if twin != name:
                 raise SchemaError(
@@ -175,6 +158,29 @@ class Schema:
         """Number of cells of the full table over `columns`."""
         return math.prod(self.shape(columns))
 
+    def check_cells(self, columns: Iterable[str]) -> int:
+        """The number of cells over `columns`, refused if there are too many to count them all.
+
+        >>> from sfumato.tables import Numeric
+        >>> Schema({"a": Numeric(0, 1, bins=10_000), "b": Numeric(0, 1, bins=10_000)}).check_cells(["a", "b"])
+        Traceback (most recent call last):
+        ...
+        sfumato.errors.SchemaError: 10000 x 10000 = 100,000,000 cells over a, b; at most 20,000,000: use fewer columns or
+        coarser bins
+        """
+        names = tuple(columns)
+        if self.cells(names) > MAX_CELLS:
+            shape = " x ".join(map(str, self.shape(names)))
+            raise SchemaError(
+                f"{shape} = {self.cells(names):,} cells over {', '.join(names)}; at most {MAX_CELLS:,}: "
+                "use fewer columns or coarser bins"
+            )
+        return self.cells(names)
+
+    def lattice(self, column: str, steps: int | None = None) -> Lattice:
+        """The lattice on which a numeric column is added up; see `Numeric.lattice`."""
+        return self[column].lattice(steps, what=f"column {column!r}")
+
     def select(self, columns: Iterable[str]) -> Schema:
         """The schema of some columns, same unit."""
         return Schema({c: self[c] for c in columns}, self.unit)
@@ -198,21 +204,22 @@ class Schema:
     @classmethod
     def from_mapping(cls, plain: Mapping[str, Any], *, what: str = "schema") -> Schema:
         """From the nested dictionaries that a TOML file holds."""
-        _check_keys(plain, ("unit", "columns"), what)
+        check_keys(plain, ("unit", "columns"), what)
         unit, columns = plain.get("unit", {}), plain.get("columns")
         if not isinstance(columns, Mapping) or not columns:
             raise SchemaError(f"{what}: no columns; describe each in a table such as [columns.age]")
         if not isinstance(unit, Mapping):
             raise SchemaError(f"{what}: unit must be a table with person and rows_per_person, got {unit!r}")
-        _check_keys(unit, ("person", "rows_per_person"), f"{what}: [unit]")
-        return cls({name: _domain(name, table) for name, table in columns.items()}, PrivacyUnit(**unit))
+        check_keys(unit, ("person", "rows_per_person"), f"{what}: [unit]")
+        domains = {name: domain_from_plain(f"column {name!r}", table) for name, table in columns.items()}
+        return cls(domains, PrivacyUnit(**unit))
 
     def to_mapping(self) -> dict[str, Any]:
         """Nested dictionaries, as a TOML file holds them; `from_mapping` gives back an equal schema."""
         plain: dict[str, Any] = {}
         if self.unit.person is not None:
             plain["unit"] = {"person": self.unit.person, "rows_per_person": self.unit.rows_per_person}
-        plain["columns"] = {name: _plain_domain(domain) for name, domain in self.columns.items()}
+        plain["columns"] = {name: {"type": d.type_name, **d.to_plain()} for name, d in self.columns.items()}
         return plain
 
     def to_toml(self) -> str:
@@ -228,42 +235,3 @@ class Schema:
     def save(self, path: str | Path) -> None:
         """Write the TOML text to a file."""
         Path(path).write_text(self.to_toml(), encoding="utf-8")
-
-
-def _domain(name: str, table: Any) -> Domain:
-    what = f"column {name!r}"
-    if not isinstance(table, Mapping):
-        raise SchemaError(f"{what}: expected a table such as [columns.{name}] with type = 'numeric', got {table!r}")
-    kind = table.get("type", "categorical" if "values" in table else "numeric")
-    if kind not in ("numeric", "categorical"):
-        raise SchemaError(f"{what}: type must be 'numeric' or 'categorical', got {kind!r}")
-    _check_keys(table, _NUMERIC if kind == "numeric" else _CATEGORICAL, f"{what} ({kind})")
-    options = {k: v for k, v in table.items() if k != "type"}
-    try:
-        if "taxonomy" in options:
-            options["taxonomy"] = Taxonomy.of(options["taxonomy"])
-        if kind == "numeric":
-            return Numeric(**options)
-        return Categorical(options.pop("values", ()), **options)
-    except SchemaError as error:
-        raise SchemaError(f"{what}: {error}") from None
-
-
-def _plain_domain(domain: Domain) -> dict[str, Any]:
-    plain: dict[str, Any]
-    if isinstance(domain, Numeric):
-        if domain.bins is None:
-            plain = {"type": "numeric", "edges": list(domain.edges)}
-        else:
-            plain = {"type": "numeric", "low": domain.low, "high": domain.high, "bins": domain.bins}
-        if domain.integer:
-            plain["integer"] = True
-        if domain.outside != "clamp":
-            plain["outside"] = domain.outside
-    else:
-        plain = {"type": "categorical", "values": list(domain.values)}
-    if domain.other:
-        plain["other"] = domain.other
-    if domain.taxonomy is not None:
-        plain["taxonomy"] = domain.taxonomy.plain()
-    return plain

@@ -8,6 +8,7 @@ of 38 digits.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,15 +16,33 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
-from sfumato.tables.expressions import Expr, cell, lattice
+from sfumato.tables.columns import Expr
+from sfumato.tables.counting import cell_columns
+from sfumato.tables.lattice import Lattice, on_lattice
 from sfumato.tables.predicates import Where
-from sfumato.tables.roster import Roster
+from sfumato.tables.rows import rows_in_use
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
+    from sfumato.tables.roster import Roster
 
 MAX_ROWS = 2**32
 INT64 = 2**63
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a row adds: its place on the lattice of a column, plus `base`; 0 where the column is missing."""
+
+    column: str
+    lattice: Lattice
+    base: int = 0
+
+    @property
+    def most(self) -> int:
+        """The most that a row can add, in size."""
+        return abs(self.base) + self.lattice.steps
 
 
 def check_range(largest: int) -> bool:
@@ -44,105 +63,129 @@ def _integers(column: Any) -> list[int]:
 
 
 def _measured(
-    dataset: Dataset, where: Where, measure: str | None, steps: int, by: Sequence[str], base: int = 0, raw: bool = False
+    dataset: Dataset, where: Where, measure: Measured | None, by: Sequence[str], raw: bool = False
 ) -> tuple[Expr, Expr]:
     """Rows with ``key`` (with `raw` the budget column as it stands) and the cells to group by, and the measure of each."""
     import ibis
 
-    rows, sources = dataset._rows([*by, *([measure] if measure else [])], where, budgets=True, raw=raw)
-    domains: Any = dataset.schema.columns
-    value = lattice(sources[measure], domains[measure], steps, base) if measure else ibis.literal(1, type="int64")
-    cells = {f"c{i}": cell(sources[name], domains[name]) for i, name in enumerate(by)}
-    table = rows.select(key=rows["key"], value=value, **cells)
+    names = [*by, *([measure.column] if measure else [])]
+    rows, columns = rows_in_use(dataset, names, where, budgets=True, raw=raw)
+    value = _value(dataset, measure, columns) if measure else ibis.literal(1, type="int64")
+    table = rows.select(key=rows["key"], value=value, **cell_columns(by, columns, dataset.schema))
     return table, table["value"]
 
 
-def plain(dataset: Dataset, measure: str, steps: int, base: int, where: Where) -> int:
+def _value(dataset: Dataset, measure: Measured, columns: Any) -> Expr:
+    number = dataset.schema[measure.column].number(columns[measure.column])
+    return on_lattice(number, measure.lattice, measure.base)
+
+
+def plain(dataset: Dataset, measure: Measured, where: Where) -> int:
     """The sum of a measure over all rows, whoever's they are."""
-    wide = check_range(abs(base) + steps)
-    rows, sources = dataset._rows([measure], where)
-    domain: Any = dataset.schema.columns[measure]
-    table = rows.select(value=lattice(sources[measure], domain, steps, base))
+    wide = check_range(measure.most)
+    rows, columns = rows_in_use(dataset, [measure.column], where)
+    table = rows.select(value=_value(dataset, measure, columns))
     found = dataset.engine.fetch(table.aggregate(total=_total(table["value"], wide)))
     return sum(_integers(found["total"]))
 
 
-def by_key(
-    dataset: Dataset, where: Where, measure: str | None, steps: int, base: int = 0
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sums of the measure per budget key.
+# ------------------------------------------------------------------------------------------------ per person group
+
+
+def head_counts(dataset: Dataset) -> PersonBudgets:
+    """People per budget, read from the table itself."""
+    rows, _ = rows_in_use(dataset, (), None, budgets=True)
+    if dataset.schema.unit.person is not None:
+        rows = rows.group_by("person").agg(key=rows["key"].min())
+    return dataset.roster.summary(dataset.engine.fetch(rows.group_by("key").agg(n=rows.count())))
+
+
+def group_sums(dataset: Dataset, people: PersonBudgets, measure: Measured | None, where: Where) -> Integers:
+    """See `Dataset.group_sums`.
 
     Where budgets are a column in ε, rows are first added up by the column as it stands: turning ε into nano-ε once per
     distinct budget rather than once per row halves the time over ten million rows.
     """
-    roster = dataset._roster()
+    roster = dataset.roster
+    if measure is not None and check_range(measure.most):
+        raise InputError(f"base {measure.base} is too large for sums in 64 bits; use a coarser lattice (steps)")
     raw = roster.source is None and not roster.tiers_nano and dataset.schema.unit.person is None
-    table, value = _measured(dataset, where, measure, steps, (), base, raw=raw)
-    sums = table.group_by("key").agg(total=value.sum())
+    table, value = _measured(dataset, where, measure, (), raw=raw)
+    found = table.group_by("key").agg(total=value.sum())
     if raw:
-        sums = sums.select(key=roster.key(sums["key"], dataset.engine), total=sums["total"])
-        sums = sums.group_by("key").agg(total=sums["total"].sum())
-    found = dataset.engine.fetch(sums)
-    totals = np.array(_integers(found["total"]), dtype=np.int64)
-    return found["key"].to_numpy().astype(np.int64), totals
+        found = found.select(key=roster.key(found["key"], dataset.engine), total=found["total"])
+        found = found.group_by("key").agg(total=found["total"].sum())
+    rows = dataset.engine.fetch(found)
+    groups = groups_of_keys(roster, rows["key"].to_numpy().astype(np.int64), people)
+    totals = np.array(_integers(rows["total"]), dtype=np.int64)
+    sums = np.zeros(people.groups, dtype=np.int64)
+    np.add.at(sums, groups[groups >= 0], totals[groups >= 0])
+    return sums
 
 
-def align(roster: Roster, keys: NDArray[np.int64], totals: NDArray[np.int64], people: PersonBudgets) -> NDArray[np.int64]:
-    """Per-key sums in the order of the levels; a budget between two levels belongs to the lower."""
-    aligned = np.zeros(people.groups, dtype=np.int64)
+def group_cells(
+    dataset: Dataset, people: PersonBudgets, by: Sequence[str], where: Where
+) -> tuple[Integers, Integers, Integers]:
+    """Rows per person group and cell, for those that hold a row: group numbers, codes (one line per cell) and counts."""
+    table, value = _measured(dataset, where, None, by)
+    keys = [f"c{i}" for i in range(len(by))]
+    found = dataset.engine.fetch(table.group_by(["key", *keys]).agg(total=value.sum()))
+    cells, kept = _known_cells(found, keys)
+    groups = groups_of_keys(dataset.roster, found["key"].to_numpy().astype(np.int64)[kept], people)
+    counts = np.array(_integers(found["total"]), dtype=np.int64)[kept]
+    return groups[groups >= 0], cells[groups >= 0], counts[groups >= 0]
+
+
+def groups_of_keys(roster: Roster, keys: Integers, people: PersonBudgets) -> Integers:
+    """The person group of each budget key: a budget between those of two groups belongs to the lower, below all to none."""
     named = tuple(name for name, _ in roster.tiers_nano)
     if named and people.names == named:
-        np.add.at(aligned, keys[keys > 0] - 1, totals[keys > 0])
-        return aligned
-    place = np.searchsorted(people.levels, roster.nano_of_keys(keys), side="right") - 1
-    np.add.at(aligned, place[place >= 0], totals[place >= 0])
-    return aligned
+        return keys - 1
+    return np.searchsorted(people.levels, roster.nano_of_keys(keys), side="right") - 1
 
 
-def _level_weights(weights: tuple[Any, Any]) -> tuple[NDArray[np.int64], list[int]]:
-    levels = np.asarray(weights[0], dtype=np.int64)
+# ------------------------------------------------------------------------------------------------ weighted sums
+
+
+def _budget_weights(weights: tuple[Any, Any]) -> tuple[Integers, list[int]]:
+    budgets = np.asarray(weights[0], dtype=np.int64)
     each = [int(w) for w in weights[1]]
-    if levels.ndim != 1 or levels.size != len(each) or levels.size == 0 or (np.diff(levels) <= 0).any():
-        raise InputError("weights needs sorted, distinct budget levels in nano-ε and one weight for each")
+    if budgets.ndim != 1 or budgets.size != len(each) or budgets.size == 0 or (np.diff(budgets) <= 0).any():
+        raise InputError("weights needs sorted, distinct budgets in nano-ε and one weight for each")
     if min(each) < 0:
         raise InputError("weights must not be negative")
-    return levels, each
+    return budgets, each
 
 
 def weighted(
-    dataset: Dataset,
-    weights: int | tuple[Any, Any],
-    measure: str | None,
-    steps: int,
-    by: Sequence[str],
-    shape: tuple[int, ...],
-    where: Where,
+    dataset: Dataset, weights: int | tuple[Any, Any], measure: Measured | None, by: Sequence[str], where: Where
 ) -> int | NDArray[Any]:
     """See `Dataset.weighted_sums`."""
+    most = measure.most if measure else 1
     if isinstance(weights, tuple):
-        levels, each = _level_weights(weights)
-        wide = check_range(max(each) * steps)
-        cells, totals = _by_levels(dataset, levels, each, measure, steps, by, where)
+        budgets, each = _budget_weights(weights)
+        wide = check_range(max(each) * most)
+        cells, totals = _by_budget(dataset, budgets, each, measure, by, where)
     else:
         cap = int(weights)
         if cap < 1:
             raise InputError(f"the cap on weights must be at least 1 nano-ε, got {weights!r}")
-        wide = check_range(cap * steps)
-        cells, totals = _capped(dataset, cap, measure, steps, by, where, wide)
+        wide = check_range(cap * most)
+        cells, totals = _capped(dataset, cap, measure, by, where, wide)
     if not by:
         return sum(totals)
-    dense = np.zeros(shape, dtype=object if wide else np.int64)
+    dense = np.zeros(dataset.schema.shape(by), dtype=object if wide else np.int64)
     np.add.at(dense, tuple(cells.T), np.array(totals, dtype=dense.dtype))
     return dense
 
 
 def _capped(
-    dataset: Dataset, cap: int, measure: str | None, steps: int, by: Sequence[str], where: Where, wide: bool
-) -> tuple[NDArray[np.int64], list[int]]:
+    dataset: Dataset, cap: int, measure: Measured | None, by: Sequence[str], where: Where, wide: bool
+) -> tuple[Integers, list[int]]:
     import ibis
 
-    roster = dataset._roster()
-    table, value = _measured(dataset, where, measure, steps, by)
+    roster = dataset.roster
+    table, value = _measured(dataset, where, measure, by)
     if roster.tiers_nano:
         tiers = enumerate(roster.tiers_nano)
         weight = ibis.cases(*((table["key"] == i + 1, min(nano, cap)) for i, (_, nano) in tiers), else_=0).cast("int64")
@@ -151,44 +194,28 @@ def _capped(
     total = _total(weight * value if measure else weight, wide)
     keys = [f"c{i}" for i in range(len(by))]
     found = dataset.engine.fetch(table.group_by(keys).agg(total=total) if keys else table.aggregate(total=total))
-    return _known_cells(found, keys)
-
-
-def _by_levels(
-    dataset: Dataset,
-    levels: NDArray[np.int64],
-    each: list[int],
-    measure: str | None,
-    steps: int,
-    by: Sequence[str],
-    where: Where,
-) -> tuple[NDArray[np.int64], list[int]]:
-    """The engine adds up per budget; weights meet the sums here, as Python integers."""
-    roster = dataset._roster()
-    table, value = _measured(dataset, where, measure, steps, by)
-    keys = [f"c{i}" for i in range(len(by))]
-    found = dataset.engine.fetch(table.group_by(["key", *keys]).agg(total=value.sum()))
-    budgets = roster.nano_of_keys(found["key"].to_numpy().astype(np.int64))
-    place = np.searchsorted(levels, budgets, side="right") - 1
-    factor = [each[p] if p >= 0 else 0 for p in place.tolist()]
-    totals = [f * t for f, t in zip(factor, _integers(found["total"]), strict=True)]
-    return _known_cells(found, keys, totals)
-
-
-def _known_cells(found: Any, keys: list[str], totals: list[int] | None = None) -> tuple[NDArray[np.int64], list[int]]:
-    totals = _integers(found["total"]) if totals is None else totals
-    if not keys:
-        return np.zeros((len(totals), 0), dtype=np.int64), totals
-    codes = [found[k].to_pylist() for k in keys]
-    kept = [i for i in range(len(totals)) if all(column[i] is not None for column in codes)]
-    cells = np.array([[column[i] for column in codes] for i in kept], dtype=np.int64).reshape(len(kept), len(keys))
+    totals = _integers(found["total"])
+    cells, kept = _known_cells(found, keys)
     return cells, [totals[i] for i in kept]
 
 
-def sparse_weighted(
-    dataset: Dataset, weights: tuple[Any, Any], by: Sequence[str], where: Where
-) -> tuple[NDArray[np.int64], list[int]]:
-    """Weighted counts of the cells that hold a row, as codes and totals: for tables too wide for a dense array."""
-    levels, each = _level_weights(weights)
-    check_range(max(each))
-    return _by_levels(dataset, levels, each, None, 1, by, where)
+def _by_budget(
+    dataset: Dataset, budgets: Integers, each: list[int], measure: Measured | None, by: Sequence[str], where: Where
+) -> tuple[Integers, list[int]]:
+    """The engine adds up per budget; weights meet the sums here, as Python integers."""
+    table, value = _measured(dataset, where, measure, by)
+    keys = [f"c{i}" for i in range(len(by))]
+    found = dataset.engine.fetch(table.group_by(["key", *keys]).agg(total=value.sum()))
+    nano = dataset.roster.nano_of_keys(found["key"].to_numpy().astype(np.int64))
+    place = (np.searchsorted(budgets, nano, side="right") - 1).tolist()
+    totals = _integers(found["total"])
+    cells, kept = _known_cells(found, keys)
+    return cells, [each[place[i]] * totals[i] if place[i] >= 0 else 0 for i in kept]
+
+
+def _known_cells(found: Any, keys: list[str]) -> tuple[Integers, list[int]]:
+    """The codes of the rows that have a cell in every column, and which rows those are."""
+    codes = [found[k].to_pylist() for k in keys]
+    kept = [i for i in range(found.num_rows) if all(column[i] is not None for column in codes)]
+    cells = np.array([[column[i] for column in codes] for i in kept], dtype=np.int64).reshape(len(kept), len(keys))
+    return cells, kept

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.classifiers.base import Floats, PrivateClassifier
-from sfumato.grids.published.classifier import encode
+from sfumato.grids.published.classifier import encode, without_unknown_columns
 from sfumato.grids.publishers.privpfc import PrivPfC
 from sfumato.grids.publishers.task import Task
 from sfumato.privacy import SECURE, Meter
@@ -80,6 +80,8 @@ class HistogramClassifier(PrivateClassifier):
             scores[:, self.model_.classes_] = np.log(np.maximum(self.model_.predict_proba(features), 1e-12))
         else:
             scores[np.arange(len(leaves)), self.model_.predict(features)] = 5.0
+        lost, weights = without_unknown_columns(self.synopsis_, leaves, codes)
+        scores[lost] = np.log(weights / weights.sum(axis=1, keepdims=True))
         return scores
 
     def __getstate__(self) -> dict[str, Any]:

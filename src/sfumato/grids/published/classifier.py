@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.errors import InputError
 from sfumato.grids.published.cuts import Cut, ScoreCut
-from sfumato.records.reading import leaves_of_frame
+from sfumato.records.coding import leaves_of
 
 if TYPE_CHECKING:
     from sfumato.grids.published.synopsis import Synopsis
@@ -44,13 +45,35 @@ class GridClassifier:
         if self.model is None:
             return np.full(len(table), labels[self.fallback], dtype=object)
         leaves = _needed_leaves(self.synopsis, table)
-        codes = np.stack([cut.codes(leaves) for cut in self.synopsis.cuts], axis=1)
-        return np.asarray(labels[self.model.predict(encode(self.synopsis.cuts, codes))])
+        codes = np.stack([cut.codes(np.maximum(leaves, 0)) for cut in self.synopsis.cuts], axis=1)
+        found = self.model.predict(encode(self.synopsis.cuts, codes))
+        lost, weights = without_unknown_columns(self.synopsis, leaves, codes)
+        found[lost] = weights.argmax(axis=1)
+        return np.asarray(labels[found])
 
     def score(self, table: Any, truth: Any) -> float:
         """Share of rows classified correctly."""
         expected = np.array([str(v) for v in truth], dtype=object)
         return float((self.predict(table) == expected).mean())
+
+
+def without_unknown_columns(
+    synopsis: Synopsis, leaves: NDArray[np.integer], codes: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Which rows have a column without a cell (leaf -1), and the class weights of those: such a column says nothing.
+
+    The weights are those of all cells that agree with the row in its other columns.
+    """
+    unknown = np.stack([(leaves[:, cut.columns] < 0).any(axis=1) for cut in synopsis.cuts], axis=1)
+    lost = np.asarray(unknown.any(axis=1))
+    counts = np.maximum(synopsis.counts, 0).reshape(len(synopsis.counts), *synopsis.shape)
+    weights = np.zeros((int(lost.sum()), len(counts)))
+    for pattern in np.unique(unknown[lost], axis=0):
+        rows = (unknown[lost] == pattern).all(axis=1)
+        kept = counts.sum(axis=tuple(np.flatnonzero(pattern) + 1))
+        weights[rows] = kept[(slice(None), *codes[lost][rows][:, ~pattern].T)].T
+    overall = counts.reshape(len(counts), -1).sum(axis=1)
+    return lost, weights + 1e-9 * (overall + 1)  # where no cell agrees, the whole table decides
 
 
 def encode(cuts: tuple[Cut | ScoreCut, ...], codes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -66,5 +89,7 @@ def _needed_leaves(synopsis: Synopsis, table: Any) -> NDArray[np.int64]:
     leaves = np.zeros((len(table), len(synopsis.attributes)), dtype=np.int64)
     for j, attribute in enumerate(synopsis.attributes):
         if attribute.name not in skip:
-            leaves[:, [j]] = leaves_of_frame(table, [attribute])
+            if attribute.name not in table:
+                raise InputError(f"the table has no column {attribute.name!r}, which the grid needs")
+            leaves[:, j] = leaves_of(attribute, table[attribute.name])
     return leaves

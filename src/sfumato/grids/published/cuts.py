@@ -40,6 +40,11 @@ class Cut:
     def size(self) -> int:
         return len(self.labels)
 
+    @property
+    def columns(self) -> list[int]:
+        """The attributes that decide where a row goes."""
+        return [self.attribute]
+
     @cached_property
     def node_of_leaf(self) -> NDArray[np.int64]:
         return np.searchsorted(self.starts, np.arange(self.leaves), side="right") - 1
@@ -106,6 +111,11 @@ class ScoreCut:
     @property
     def size(self) -> int:
         return len(self.labels)
+
+    @property
+    def columns(self) -> list[int]:
+        """The attributes that decide where a row goes."""
+        return [cut.attribute for cut in self.inner]
 
     @cached_property
     def node_of_cell(self) -> NDArray[np.int64]:

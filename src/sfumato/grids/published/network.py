@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.grids.published.sampling import values_of, values_of_cells
+from sfumato.grids.published.sampling import values_of
 from sfumato.grids.publishers.bits import Bits
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.noise import laplace_variance
@@ -81,7 +81,7 @@ class Network(Result):
         if self.code is not None:
             drawn = self.code.decode(drawn)
         columns = {a.name: values_of(a, drawn[:, j], random) for j, a in enumerate(self.attributes)}
-        columns[self.target] = values_of_cells(self.target_domain, drawn[:, -1], random)
+        columns[self.target] = self.target_domain.draw(drawn[:, -1], random)
         return pd.DataFrame(columns)
 
     def to_frame(self) -> pd.DataFrame:

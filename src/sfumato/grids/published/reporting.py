@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.grids.published.cuts import Cut, ScoreCut
 from sfumato.grids.published.sampling import possible_cells
 from sfumato.privacy.noise import laplace_variance
-from sfumato.records.reading import cells_of
+from sfumato.records.coding import cells_of, leaves_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -251,7 +251,7 @@ def synthetic_codes(synopsis: Synopsis, cuts: Sequence[Cut | ScoreCut] | None = 
     leaves = np.zeros((len(table), len(synopsis.attributes)), dtype=np.int64)
     for j in sorted({c.attribute for cut in wanted for c in _columns(cut)}):
         attribute = synopsis.attributes[j]
-        leaves[:, j] = attribute.leaf_of_cell[cells_of(attribute.domain, table[attribute.name])]
+        leaves[:, j] = leaves_of(attribute, table[attribute.name])
     classes = cells_of(synopsis.target_domain, table[synopsis.target])
     return [classes, *(cut.codes(leaves) for cut in wanted)]
 
@@ -310,6 +310,6 @@ def network_marginals(network: Network, width: int) -> pd.DataFrame:
 def _network_leaves(network: Network) -> NDArray[np.int64]:
     """The synthetic table as the network's columns: leaves, or bits."""
     table = network.synthetic
-    found = [a.leaf_of_cell[cells_of(a.domain, table[a.name])] for a in network.attributes]
+    found = [leaves_of(a, table[a.name]) for a in network.attributes]
     leaves = np.stack([*found, cells_of(network.target_domain, table[network.target])], axis=1)
     return leaves if network.code is None else network.code.encode(leaves)

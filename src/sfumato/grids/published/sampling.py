@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sfumato.grids.published.cuts import Cut, ScoreCut
 from sfumato.privacy.source import Generator
 from sfumato.records.attributes import Attribute
-from sfumato.tables.domains import Domain, Numeric
 
 Leaves = dict[int, NDArray[np.int64]]
 
@@ -126,24 +125,4 @@ def _leaf(attribute: Attribute, low: NDArray[np.int64], high: NDArray[np.int64],
 def values_of(attribute: Attribute, leaves: NDArray[np.int64], random: Generator) -> Any:
     """Values inside leaves, as a column with the original type."""
     cell_of_leaf = np.argsort(attribute.leaf_of_cell)
-    return values_of_cells(attribute.domain, cell_of_leaf[leaves], random)
-
-
-def values_of_cells(domain: Domain, cells: NDArray[np.int64], random: Generator) -> Any:
-    """A value in every schema cell; the other cell becomes a missing value."""
-    outside = (cells == domain.size - 1) & bool(domain.other)
-    inside = np.where(outside, 0, cells)
-    if not isinstance(domain, Numeric):
-        column = np.array(domain.values, dtype=object)[inside]
-        column[outside] = None
-        return column
-    edges = np.array(domain.boundaries, dtype=np.float64)
-    low, high = edges[inside], edges[inside + 1]
-    uniform = random.random(cells.size)
-    if domain.integer:
-        values = np.minimum(np.floor(low + uniform * (high - low)), high - 1)
-        if not outside.any():
-            return values.astype(np.int64)
-    else:
-        values = low + uniform * (high - low)
-    return np.where(outside, np.nan, values)
+    return attribute.domain.draw(cell_of_leaf[leaves], random)

@@ -14,7 +14,7 @@ from sfumato.errors import InputError
 from sfumato.grids.published.classifier import GridClassifier
 from sfumato.grids.published.cleaning import Cleaning, clean
 from sfumato.grids.published.cuts import Cut, ScoreCut
-from sfumato.grids.published.sampling import draw_leaves, possible_cells, rounded_shares, values_of, values_of_cells
+from sfumato.grids.published.sampling import draw_leaves, possible_cells, rounded_shares, values_of
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.noise import laplace_variance
 from sfumato.privacy.source import Generator
@@ -127,8 +127,8 @@ class Synopsis(Result):
                 columns[attribute.name] = values_of(attribute, leaves[j], random)
             elif outside == "public":
                 anywhere = random.integers(attribute.domain.size, size=rows)
-                columns[attribute.name] = values_of_cells(attribute.domain, anywhere, random)
-        columns[self.target] = values_of_cells(self.target_domain, classes, random)
+                columns[attribute.name] = attribute.domain.draw(anywhere, random)
+        columns[self.target] = self.target_domain.draw(classes, random)
         return pd.DataFrame(columns)
 
     def classifier(self, estimator: Any = None) -> GridClassifier:

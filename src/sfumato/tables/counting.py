@@ -1,0 +1,81 @@
+"""Rows per cell, counted where the data lives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.tables.columns import Column, Expr
+from sfumato.tables.predicates import Where
+from sfumato.tables.rows import rows_in_use
+from sfumato.tables.schema import Schema
+
+if TYPE_CHECKING:
+    from sfumato.tables.dataset import Dataset
+
+ROLL_UP_CELLS = 1_000_000  # up to here distinct rows are fetched and rolled up in memory
+Counts = NDArray[np.int64]
+
+
+def count(dataset: Dataset, where: Where) -> int:
+    """Number of rows that satisfy a predicate."""
+    rows, _ = rows_in_use(dataset, (), where)
+    return int(dataset.engine.fetch(rows.aggregate(n=rows.count()))["n"][0].as_py())
+
+
+def sparse_counts(dataset: Dataset, names: Sequence[str], where: Where) -> tuple[Counts, Counts]:
+    """See `Dataset.sparse_counts`."""
+    import pyarrow.compute as pc
+
+    rows, columns = rows_in_use(dataset, names, where)
+    cells = rows.select(**cell_columns(names, columns, dataset.schema))
+    keys = list(cells.columns)
+    found = dataset.engine.fetch(cells.group_by(keys).agg(n=cells.count()))
+    for key in keys:
+        found = found.filter(pc.is_valid(found[key]))
+    codes = np.stack([found[k].to_numpy() for k in keys], axis=1).astype(np.int64)
+    order = np.lexsort(codes.T[::-1])
+    return codes[order], found["n"].to_numpy().astype(np.int64)[order]
+
+
+def cell_columns(names: Sequence[str], columns: dict[str, Column], schema: Schema) -> dict[str, Expr]:
+    """The cells of some columns, as c0, c1..."""
+    return {f"c{i}": schema[name].cell(columns[name]) for i, name in enumerate(names)}
+
+
+def marginals(dataset: Dataset, wanted: Sequence[Sequence[str]], where: Where) -> list[Counts]:
+    """See `Dataset.marginals`."""
+    schema, engine = dataset.schema, dataset.engine
+    union = tuple(dict.fromkeys(name for names in wanted for name in names))
+    rows, columns = rows_in_use(dataset, union, where)
+    cells = cell_columns(union, columns, schema)
+    # A row without a cell in one column still counts in the marginals of the others.
+    codes = rows.select(
+        **{key: code.fill_null(schema[name].size) for (key, code), name in zip(cells.items(), union, strict=True)}
+    )
+    distinct = codes.group_by(codes.columns).agg(n=codes.count())
+    keys = [[f"c{union.index(name)}" for name in names] for names in wanted]
+    shapes = [schema.shape(names) for names in wanted]
+    if math.prod(schema[name].size + 1 for name in union) <= ROLL_UP_CELLS:
+        found = engine.fetch(distinct)
+        return [_roll_up(found, k, shape) for k, shape in zip(keys, shapes, strict=True)]
+    stored = distinct.cache()
+    try:
+        return [
+            _roll_up(engine.fetch(stored.group_by(k).agg(n=stored["n"].sum())), k, shape)
+            for k, shape in zip(keys, shapes, strict=True)
+        ]
+    finally:
+        stored.release()
+
+
+def _roll_up(found: Expr, keys: Sequence[str], shape: tuple[int, ...]) -> Counts:
+    codes = np.stack([found[k].to_numpy() for k in keys], axis=1).astype(np.int64)
+    kept = (codes < np.array(shape)).all(axis=1)  # the code after the last cell stands for "no cell"
+    dense = np.zeros(shape, dtype=np.int64)
+    np.add.at(dense, tuple(codes[kept].T), found["n"].to_numpy().astype(np.int64)[kept])
+    return dense
