@@ -7,12 +7,12 @@ import signal
 import time
 import traceback
 
-import clinic
 import numpy as np
 import pytest
 
 from sfumato.ledger import Ledger
 from sfumato.releases.batch import load, release
+from support import clinic
 
 KILLS = 200
 
