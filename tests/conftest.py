@@ -35,7 +35,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All Spark tests go to one process: a second Java would cost half a minute to start and to warm up."""
+    """All Spark tests count as slow and go to one process: a second Java would cost half a minute to start and warm up."""
     for item in items:
         if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.xdist_group("spark"))

@@ -59,6 +59,7 @@ def conic_optimum(rows, top, epsilon, weights, power):
     return float(problem.value) * float(scale.max())
 
 
+@pytest.mark.slow
 def test_two_hundred_random_cases_match_the_conic_solver_and_are_exactly_feasible():
     rng = np.random.default_rng(20240501)
     worst = 0.0

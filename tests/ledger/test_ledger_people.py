@@ -62,6 +62,7 @@ def test_a_charge_for_another_roster_is_refused(where: str) -> None:
         ledger.reserve("clinic", charge_of(np.array([1, 2, 3])), request="a")
 
 
+@pytest.mark.slow
 def test_a_million_distinct_budgets_are_charged_with_less_than_a_second_of_work(where: str) -> None:
     ledger = Ledger.open(where)
     levels = 10**8 + 977 * np.arange(10**6)

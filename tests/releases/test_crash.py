@@ -35,6 +35,7 @@ epsilon = 0.{number:06d}1
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_two_hundred_kills_leave_no_uncharged_artefact(tmp_path, monkeypatch):
     # Children are forked from this process: load here what each of them would load, and leave out the picture.

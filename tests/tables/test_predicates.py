@@ -71,6 +71,7 @@ TYPES = pa.schema(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(_rows, max_size=25), st.lists(_predicates, min_size=1, max_size=3))
 def test_duckdb_does_what_the_reference_says(rows, predicates):
