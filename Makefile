@@ -10,7 +10,7 @@ BIN    := $(VENV)/bin
 demo: $(VENV)/.demo-ready
 	$(BIN)/sfumato demo
 
-# loadgroup: single tests go to whichever process is free, and all of Spark's to one (see tests/conftest.py).
+# loadgroup: a test goes to whichever process is free; Spark's, and those that share a costly fixture, stay together.
 test: $(VENV)/.dev-ready
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 

@@ -14,9 +14,9 @@ SOURCES = architecture.sources_in(Path(__file__).parents[1] / "src" / "sfumato")
 IMPORTS = imports_in(SOURCES)
 FAMILIES = {"people", "histograms", "attributes", "grids", "classifiers"}
 LAYERS = (
-    {"errors", "privacy"},
+    {"distribution", "errors", "extras", "palette", "privacy"},
     {"ledger", "tables"},
-    {"records"},
+    {"offers", "records", "registry", "results"},
     FAMILIES,
     {"demo", "releases"},
     {"audit", "bench"},
@@ -28,6 +28,7 @@ DRAW_RANDOMNESS = {"privacy", "bench", "audit", "demo"}
 STATED = {
     # A histogram over people with budgets of their own is a histogram.
     "people.histogram": {"histograms.bins", "histograms.result"},
+    "people.offers": {"histograms.offers"},
     # Models that are counted on a grid.
     "classifiers.counting.additive": {
         "grids.publishers.stacking",
