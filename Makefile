@@ -1,27 +1,31 @@
-# `make demo` and `make test` need Python 3.11+ and make, nothing else: they set up a virtual environment in .venv.
-# uv is used when it is there; otherwise python3 -m venv and pip.
+# `make demo` and `make test` need Python 3.11+ and make, nothing else: they set up a virtual environment in .venv, and PostgreSQL
+# and Java for the tests come as wheels. uv is used when it is there; otherwise python3 -m venv and pip.
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-EXTRAS ?= dev
 
-.PHONY: demo test lint types format docs device clean
+.PHONY: demo test slow-tests lint types format docs device clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/sfumato demo
 
-test: $(VENV)/.ready-$(EXTRAS)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+# loadgroup: a test goes to whichever process is free; Spark's, and those that share a costly fixture, stay together.
+test: $(VENV)/.dev-ready
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-lint: $(VENV)/.ready-$(EXTRAS)
+# The tests that take longest, by name. Everything else: .venv/bin/pytest -m "not slow"
+slow-tests: $(VENV)/.dev-ready
+	@$(BIN)/python -m pytest -m slow --collect-only
+
+lint: $(VENV)/.dev-ready
 	$(BIN)/ruff format --check src tests device
 	$(BIN)/ruff check --output-format concise src tests device
 
-types: $(VENV)/.ready-$(EXTRAS)
+types: $(VENV)/.dev-ready
 	$(BIN)/mypy
 
-format: $(VENV)/.ready-$(EXTRAS)
+format: $(VENV)/.dev-ready
 	$(BIN)/ruff format src tests device
 	$(BIN)/ruff check --fix --output-format concise src tests device
 
@@ -34,15 +38,19 @@ device: | $(BIN)/python
 	  else $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist ./device; fi
 	@ls dist/sfumato_device-*.whl
 
+# A half-made environment is taken away again, or the next call would take it for a whole one.
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Sfumato needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 ..."; exit 2; }
+	  { echo "Sfumato needs Python 3.11 or newer; $(PYTHON) is older or absent. Try: make PYTHON=python3.12 ..."; exit 2; }
 	@if command -v uv >/dev/null 2>&1; then uv venv --quiet --python "$$(command -v $(PYTHON))" $(VENV); \
-	  else $(PYTHON) -m venv $(VENV); fi
+	  else $(PYTHON) -m venv $(VENV); fi || \
+	  { rm -f $(BIN)/python; echo "No virtual environment could be made: $(PYTHON) lacks its module venv, and uv is not here."; exit 2; }
 
+# An environment that uv made has no pip; where uv is gone since, Python brings its own.
 define install
 	@if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python -e "$(1)"; \
-	  else $(BIN)/python -m pip install --quiet --disable-pip-version-check -e "$(1)"; fi
+	  else $(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null; \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check -e "$(1)"; fi
 	@touch $@
 endef
 
@@ -50,9 +58,9 @@ $(VENV)/.demo-ready: pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) (once, a minute or two) ..."
 	$(call install,.)
 
-$(VENV)/.ready-$(EXTRAS): pyproject.toml | $(BIN)/python
+$(VENV)/.dev-ready: pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) with the development tools (once, a few minutes) ..."
-	$(call install,.[$(EXTRAS)])
+	$(call install,.[dev])
 
 $(VENV)/.docs-ready: pyproject.toml | $(BIN)/python
 	$(call install,.[docs])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from fractions import Fraction
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
@@ -48,7 +49,6 @@ def exactly_feasible(catalogue: Catalogue, policy: Policy, budgets: np.ndarray, 
 
 def conic_optimum(rows, top, epsilon, weights, power):
     """The same program by a modelling layer and a conic solver, in the scaled variables of the notes."""
-    cp = pytest.importorskip("cvxpy")
     scale = weights * top ** -float(power)
     z = cp.Variable(top.size)
     loss = cp.sum(cp.multiply(scale / scale.max(), cp.power(z, -power)))
@@ -59,6 +59,7 @@ def conic_optimum(rows, top, epsilon, weights, power):
     return float(problem.value) * float(scale.max())
 
 
+@pytest.mark.slow
 def test_two_hundred_random_cases_match_the_conic_solver_and_are_exactly_feasible():
     rng = np.random.default_rng(20240501)
     worst = 0.0

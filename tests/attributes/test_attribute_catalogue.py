@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import sparse
 
 from sfumato.attributes import Catalogue
 from sfumato.attributes.policy import exact_loads
@@ -48,7 +49,6 @@ def test_wide_rows_are_packed_into_several_words():
 
 
 def test_sparse_and_dense_agree():
-    sparse = pytest.importorskip("scipy.sparse")
     rng = np.random.default_rng(5)
     dense = rng.integers(0, 2, (50, 7))
     one, two = Catalogue.from_matrix(dense, names(7)), Catalogue.from_matrix(sparse.coo_matrix(dense), names(7))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 
+import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from sfumato.attributes import Catalogue, ItemGroups, allocate, catalogue_leaks, noisy_leaks, rebuild_counts, release_batch
+from sfumato.attributes.plots import plot_budgets, plot_utility
 from sfumato.errors import InputError
 from sfumato.privacy import Seeded
 
@@ -81,10 +84,7 @@ def test_exact_sums_are_reproduced():
 
 
 def test_plots_have_labels():
-    matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    from sfumato.attributes.plots import plot_budgets, plot_utility
-
     catalogue = Catalogue.of({"i": ["x", "y"]})
     policy = allocate(catalogue, budgets={"x": 0.1, "y": 0.3}, epsilon=0.2)
     axes = plot_budgets(policy)
@@ -93,4 +93,4 @@ def test_plots_have_labels():
     axes = plot_utility([0.1, 0.2], {"mae": [2, 1]}, measure="mae", bounds=[(1, 3), (1, 2)], threshold=0.15)
     assert axes.get_xlabel() == "overall ε"
     assert axes.get_ylabel() == "MAE"
-    matplotlib.pyplot.close("all")
+    plt.close("all")

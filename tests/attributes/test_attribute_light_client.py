@@ -11,6 +11,7 @@ import pytest
 
 from sfumato.attributes import Catalogue, allocate
 
+pytestmark = pytest.mark.xdist_group("light client")  # one process makes the fixtures of this file, once
 SCRIPT = """
 import json, sys, time
 start = time.perf_counter()

@@ -6,6 +6,7 @@ import itertools
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sfumato.attributes import Catalogue, Profile, allocate, expected_errors, release_batch, release_histogram
@@ -92,10 +93,9 @@ def test_many_people_cost_each_of_them_one_release():
 
 
 def test_a_result_says_everything_a_report_needs():
-    pandas = pytest.importorskip("pandas")
     release = Profile(SHOP, budgets={"x": 0.4, "y": 0.5, "z": 0.2}).release(["a"], to="shop", epsilon=0.3)
     frame = release.to_frame()
-    assert isinstance(frame, pandas.DataFrame)
+    assert isinstance(frame, pd.DataFrame)
     assert set(frame["overall"]) == {str(release.guarantee.epsilon)}
     body = json.loads(json.dumps(release.to_dict()))
     assert body["parameters"]["recipient"] == "shop"

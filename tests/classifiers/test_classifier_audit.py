@@ -57,6 +57,7 @@ def test_every_estimator_has_a_case():
     assert set(of.values()) <= stated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["classifier-majority", "uniform-grid"])
 def test_a_claim_that_is_half_of_the_truth_is_caught(name):
     honest = case(name)
@@ -64,6 +65,7 @@ def test_a_claim_that_is_half_of_the_truth_is_caught(name):
     assert audit(lie, trials=2000, source=Seeded(5)).caught
 
 
+@pytest.mark.slow
 def test_trees_that_share_records_are_caught():
     assert audit("control-overlapping-trees", trials=2000, source=Seeded(1)).caught
 

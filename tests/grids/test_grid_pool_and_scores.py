@@ -1,8 +1,6 @@
 """Enumeration against a literal transcription; roll-up against counting each grid by itself."""
 
-import importlib.util
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,33 +13,7 @@ from sfumato.grids.search.quality import Quality
 from sfumato.grids.search.scoring import score_pool
 from sfumato.records.levels import Levels
 from sfumato.records.records import weighted_bincount
-
-_spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))
-helpers = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(helpers)
-
-
-def literal_enumeration(taxonomies, most, cells):
-    """Algorithm 2, lines 25 to 41, with sets of grids as tuples of levels; a grid counts once."""
-    layers = [[(0,) * len(taxonomies)]]
-    count = 0
-    for _ in taxonomies:
-        layer = []
-        for g in layers[-1]:
-            for j, t in enumerate(taxonomies):
-                if g[j] == 0:
-                    for i in range(1, t.height):
-                        new = (*g[:j], i, *g[j + 1 :])
-                        size = np.prod([t.sizes[v] for t, v in zip(taxonomies, new, strict=True)])
-                        if size <= cells and new not in layer:
-                            layer.append(new)
-                            count += 1
-                            if count >= most:
-                                return [g for part in [*layers, layer] for g in part]
-        if not layer:
-            break
-        layers.append(layer)
-    return [g for part in layers for g in part]
+from support import grids as helpers
 
 
 def levels_of(pool, i, d):
@@ -55,7 +27,7 @@ def levels_of(pool, i, d):
 def test_paper_order_is_algorithm_two(most, cells):
     taxonomies = helpers.random_records(np.random.default_rng(0), 5).taxonomies
     pool = enumerate_grids(taxonomies, most=most, cells=cells, order="paper")
-    assert [levels_of(pool, i, 4) for i in range(pool.size)] == literal_enumeration(taxonomies, most, cells)
+    assert [levels_of(pool, i, 4) for i in range(pool.size)] == helpers.literal_enumeration(taxonomies, most, cells)
 
 
 @given(st.integers(1, 400), st.integers(2, 200), st.sampled_from(["paper", "balanced"]), st.sampled_from([None, 2, 3]))

@@ -1,8 +1,5 @@
 """The rivals: their scores under one record by brute force, their prices, their samples."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -16,10 +13,7 @@ from sfumato.privacy import Meter, PersonBudgets, Seeded
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
 from sfumato.tables import open as open_table
-
-_spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))
-helpers = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(helpers)
+from support import grids as helpers
 
 
 @pytest.mark.parametrize("rival", [DiffGen, PPH, PrivBayes, UniformGrid])

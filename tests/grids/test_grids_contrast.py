@@ -1,9 +1,7 @@
 """The contrast-marginals experiment: what one record can change, the maximum-entropy model, the price."""
 
-import importlib.util
 import itertools
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,10 +17,8 @@ from sfumato.privacy.charge import Charge
 from sfumato.privacy.units import NANO
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
+from support import grids as helpers
 
-_spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))
-helpers = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(helpers)
 random_records = helpers.random_records
 
 TINY = (Levels.flat("a", ["x", "y"]), Levels.tree("b", {"p": ["1", "2"], "q": ["3"]}))

@@ -1,17 +1,11 @@
 """The noise-free variants of the bench: refused for a real release, marked in an experiment, best candidate always taken."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
 from sfumato.bench.grids_noise_free import VARIANTS, ExactChoices
 from sfumato.errors import PrivacyError
 from sfumato.privacy import Meter, Seeded
-
-_spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))
-helpers = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(helpers)
+from support import grids as helpers
 
 
 @pytest.mark.parametrize("name", VARIANTS)

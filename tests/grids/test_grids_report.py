@@ -1,8 +1,5 @@
 """What a release says about a published grid: words, tables, the stored synthetic table. All from what was paid for."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,10 +19,7 @@ from sfumato.grids.published.reporting import (
 )
 from sfumato.grids.published.sampling import possible_cells, rounded_shares
 from sfumato.privacy import Seeded
-
-_spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))
-helpers = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(helpers)
+from support import grids as helpers
 
 
 def fitted(grids=1, epsilon=2, **options):

@@ -1,8 +1,5 @@
 """PrivPfC as a release: equal to a slow transcription, priced as promised, right noise, private rows unread when refused."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,14 +15,7 @@ from sfumato.records.reading import read_records
 from sfumato.records.records import Records
 from sfumato.tables import Categorical, Numeric, Roster, Schema
 from sfumato.tables import open as open_table
-
-_here = Path(__file__)
-_spec = importlib.util.spec_from_file_location("grids_helpers", _here.with_name("grids_helpers.py"))
-helpers = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(helpers)
-_spec2 = importlib.util.spec_from_file_location("pool_tests", _here.with_name("test_grid_pool_and_scores.py"))
-pool_tests = importlib.util.module_from_spec(_spec2)
-_spec2.loader.exec_module(pool_tests)
+from support import grids as helpers
 
 
 def literal_algorithm_two(frame, schema, epsilon, most, seed, *, classes):
@@ -43,7 +33,7 @@ def literal_algorithm_two(frame, schema, epsilon, most, seed, *, classes):
     meter = Meter(source=Seeded(seed))
     n_hat = max(1, int(meter.laplace([len(frame)], rate=size)[0]))
     tau = max(2, int(0.2 * n_hat * (count / 10**9)))
-    grids = pool_tests.literal_enumeration(taxonomies, most, tau)
+    grids = helpers.literal_enumeration(taxonomies, most, tau)
 
     def histogram(grid):
         shape = [len(classes), *(t.sizes[v] for t, v in zip(taxonomies, grid, strict=True))]
@@ -197,10 +187,7 @@ def test_engine_and_arrays_give_the_same_synopsis():
 
 
 @pytest.mark.spark
-def test_spark_gives_the_same_synopsis_as_duckdb():
-    from pyspark.sql import SparkSession
-
-    spark = SparkSession.builder.master("local[1]").getOrCreate()
+def test_spark_gives_the_same_synopsis_as_duckdb(spark):
     frame, schema = helpers.frame(300), helpers.schema()
     there = PrivPfC(epsilon=1, target="ill").fit(spark.createDataFrame(frame), schema=schema, source=Seeded(2)).synopsis
     here = PrivPfC(epsilon=1, target="ill").fit(frame, schema=schema, source=Seeded(2)).synopsis

@@ -4,9 +4,6 @@ After the same answers the neighbour must be asked the same questions and publis
 it was charged, and all of them together no more than the guarantee says.
 """
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -15,10 +12,7 @@ from sfumato.grids import PPH, DiffGen, PrivBayes, PrivPfC, UniformGrid
 from sfumato.privacy import NANO, Meter
 from sfumato.records.records import Records
 from sfumato.testing import replay
-
-_spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))
-helpers = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(helpers)
+from support import grids as helpers
 
 MAKERS = {
     "diffgen": lambda: DiffGen(epsilon=2, target="ill", steps=3),

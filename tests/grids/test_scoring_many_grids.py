@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InputError
-from sfumato.grids import rolling, rows, scoring
+from sfumato.grids.search import rolling, rows, scoring
 from sfumato.grids.search.pool import Family, Pool, enumerate_grids
 from sfumato.grids.search.quality import Quality
 from sfumato.grids.search.rolling import Rolling

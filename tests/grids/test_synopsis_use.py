@@ -1,8 +1,6 @@
 """What is made of a synopsis: samples, classifiers, frames, pictures. All of it post-processing."""
 
-import importlib.util
 import json
-from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -19,11 +17,9 @@ from sfumato.privacy import Seeded
 from sfumato.records.coding import cells_of, leaves_of_frame
 from sfumato.tables.domains import Categorical, Numeric
 from sfumato.tables.schema import Schema
+from support import grids as helpers
 
 mpl.use("Agg")
-_spec = importlib.util.spec_from_file_location("grids_helpers", Path(__file__).with_name("grids_helpers.py"))
-helpers = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(helpers)
 
 
 def fitted(grids=1, seed=1, **options):

@@ -47,6 +47,7 @@ def test_the_published_form_is_refused_for_a_release():
         published(np.arange(5), epsilon=1, shares=sdpa_shares(5), meter=Meter())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dpa", "sdpa"])
 def test_the_published_form_is_caught_and_the_sound_one_is_not(name):
     caught = audit(f"control-{name}-published", trials=4000, source=Seeded(2017))

@@ -1,4 +1,4 @@
-"""A fresh ledger on SQLite and, when SFUMATO_TEST_POSTGRES names a server, on PostgreSQL."""
+"""A fresh ledger on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 BACKENDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 
 
 def _schema_on(server: str) -> Iterator[str]:
-    psycopg = pytest.importorskip("psycopg")
     plain = server.replace("postgresql+psycopg://", "postgresql://")
     schema = f"ledger_{uuid.uuid4().hex}"
     with psycopg.connect(plain, autocommit=True) as connection:
@@ -30,10 +30,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield str(tmp_path / "clinic.ledger")
         return
-    server = os.environ.get("SFUMATO_TEST_POSTGRES")
-    if not server:
-        pytest.skip("no PostgreSQL server: set SFUMATO_TEST_POSTGRES to its URL")
-    yield from _schema_on(server)
+    yield from _schema_on(request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture

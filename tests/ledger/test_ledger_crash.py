@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from sfumato.ledger import Ledger
 from sfumato.privacy.budgets import PersonBudgets
@@ -33,6 +34,7 @@ def _killed(work: Callable[[], None], seconds: float) -> None:
     assert os.WIFSIGNALED(status), "the worker ended before it was killed"
 
 
+@pytest.mark.slow
 def test_kill_at_random_moments_of_a_release(where: str, tmp_path: Path) -> None:
     out = tmp_path / "artefacts"
     out.mkdir()
@@ -78,6 +80,7 @@ def test_kill_at_random_moments_of_a_release(where: str, tmp_path: Path) -> None
     assert balance.total.spent == COST * len(balance.releases)
 
 
+@pytest.mark.slow
 def test_kill_while_the_ledger_is_being_made(tmp_path: Path) -> None:
     for number in range(40):
         where = tmp_path / f"{number}.ledger"

@@ -130,5 +130,5 @@ class Spending(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-TestSpending = Spending.TestCase
+TestSpending = pytest.mark.slow(Spending.TestCase)
 TestSpending.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)

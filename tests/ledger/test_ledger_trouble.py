@@ -92,7 +92,6 @@ def test_places_where_no_ledger_can_be(place: str) -> None:
 
 
 def test_an_absent_server_and_no_password_in_the_message() -> None:
-    pytest.importorskip("psycopg")
     with pytest.raises(LedgerError, match="the server does not answer") as refusal:
         Ledger.open("postgresql://someone:secret-word@127.0.0.1:1/clinic")
     assert "secret-word" not in str(refusal.value)

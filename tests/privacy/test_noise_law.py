@@ -6,6 +6,7 @@ import itertools
 import math
 
 import numpy as np
+import opendp.prelude as dp
 import pytest
 from scipy import integrate, stats
 
@@ -80,7 +81,6 @@ def test_variance_formula():
 
 
 def test_same_law_as_opendp():
-    dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")
     n, rate = 20_000, 10**8
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")

@@ -1,10 +1,10 @@
 """A plan that is wrong says what, where and what to do."""
 
-import clinic
 import pytest
 
 from sfumato.errors import InputError
 from sfumato.releases.batch import load, preview
+from support import clinic
 
 
 def expect_refusal(tmp_path, old, new, match):

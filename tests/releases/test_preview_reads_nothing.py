@@ -2,12 +2,12 @@
 
 import builtins
 
-import clinic
 import pytest
 
 from sfumato.errors import InputError
 from sfumato.ledger import Ledger
 from sfumato.releases.batch import load, preview, release
+from support import clinic
 
 
 def test_preview_works_without_the_table(tmp_path):

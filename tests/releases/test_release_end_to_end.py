@@ -3,7 +3,6 @@
 import hashlib
 import json
 
-import clinic
 import pandas as pd
 import pytest
 
@@ -11,6 +10,7 @@ from sfumato.errors import BudgetError, InputError
 from sfumato.ledger import Ledger
 from sfumato.privacy import Seeded
 from sfumato.releases.batch import StoppedError, load, preview, release
+from support import clinic
 
 
 @pytest.fixture

@@ -54,6 +54,7 @@ def test_every_kind_is_near_the_truth_within_its_own_error():
     assert float(table.balance().people.left.min()) >= 0
 
 
+@pytest.mark.slow
 def test_the_intervals_cover_as_often_as_they_say():
     frame = people()
     truth = (frame["age"] >= 50).sum()

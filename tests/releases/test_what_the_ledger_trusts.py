@@ -2,7 +2,6 @@
 
 import json
 
-import clinic
 import pandas as pd
 import pytest
 
@@ -11,6 +10,7 @@ from sfumato.errors import InputError, SfumatoError
 from sfumato.ledger import Ledger
 from sfumato.privacy import Seeded
 from sfumato.releases.batch import load, release
+from support import clinic
 
 FOR_ALICE = clinic.UNIFORM.replace("epsilon = 1.0", "epsilon = 1.0\nrecipients = { alice = 1, bob = 1 }").replace(
     'name = "over65"', 'name = "over65"\nrecipient = "alice"'

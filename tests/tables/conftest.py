@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import os
-import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 Put = Callable[[pa.Table], dict[str, Any]]
 ENGINES = [
@@ -25,36 +21,6 @@ ENGINES = [
     pytest.param("spark", marks=pytest.mark.spark),
 ]
 _number = itertools.count()
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    if importlib.util.find_spec("pyspark") is None:
-        pytest.skip("pyspark is not installed")
-    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-        pytest.skip("no Java runtime for Spark")
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[1]").appName("sfumato-tests")
-    for key, value in {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-    }.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
-
-
-@pytest.fixture(scope="session")
-def postgres_url() -> str:
-    url = os.environ.get("SFUMATO_TEST_POSTGRES")
-    if not url:
-        pytest.skip("SFUMATO_TEST_POSTGRES does not name a PostgreSQL server")
-    return url
 
 
 def spark_frame(session: Any, table: pa.Table) -> Any:
@@ -86,7 +52,6 @@ def put(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Put]:
 
         yield write
     elif request.param == "polars":
-        pl = pytest.importorskip("polars")
         yield lambda table: {"source": pl.from_arrow(table).lazy()}
     elif request.param == "postgres":
         import ibis

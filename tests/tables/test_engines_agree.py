@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import plain_reference as plain
 import pyarrow as pa
 import pytest
 
 from sfumato.tables import Categorical, Numeric, PrivacyUnit, Roster, Schema, open, parse_where
+from support import plain_reference as plain
 
 INF, NAN = math.inf, math.nan
 WEIRD = 'we"ird; DROP TABLE x --'

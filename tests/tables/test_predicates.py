@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import plain_reference as plain
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from sfumato.errors import SchemaError
 from sfumato.tables import Categorical, Numeric, Schema, is_empty, open, parse_where
 from sfumato.tables.predicates import Both, Compare, Either, InCells, Missing, Not
+from support import plain_reference as plain
 
 SCHEMA = Schema(
     {
@@ -71,6 +71,7 @@ TYPES = pa.schema(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(_rows, max_size=25), st.lists(_predicates, min_size=1, max_size=3))
 def test_duckdb_does_what_the_reference_says(rows, predicates):

@@ -7,13 +7,13 @@ import math
 import pickle
 
 import numpy as np
-import plain_reference as plain
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import SchemaError
 from sfumato.tables import Categorical, Numeric, PrivacyUnit, Schema, Taxonomy
+from support import plain_reference as plain
 
 FULL = Schema(
     {

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -68,7 +69,6 @@ def test_frames():
     check(tables.open(pd.DataFrame(PLAIN), schema=SCHEMA))
     check(tables.open(pd.DataFrame(PLAIN).astype({"sex": "category", "age": "float32"}), schema=SCHEMA))
     check(tables.open(pd.DataFrame({k: pd.array(v) for k, v in PLAIN.items()}), schema=SCHEMA))
-    pl = pytest.importorskip("polars")
     check(tables.open(pl.DataFrame(PLAIN), schema=SCHEMA))
     check(tables.open(pl.DataFrame(PLAIN).with_columns(pl.col("sex").cast(pl.Categorical)), schema=SCHEMA))
     check(tables.open(pl.DataFrame(PLAIN).lazy(), schema=SCHEMA))
@@ -288,8 +288,6 @@ def test_a_file_without_a_header_does_not_show_its_first_record(tmp_path):
 
 
 def test_checking_a_lazy_frame_reads_no_row():
-    pl = pytest.importorskip("polars")
-
     def read(frame):
         raise RuntimeError("a row was read")
 

@@ -18,7 +18,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, in
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.pool import NullPool
 
-import sfumato
+from sfumato import __version__
 from sfumato.errors import LedgerError
 from sfumato.extras import need
 from sfumato.ledger import schema, triggers
@@ -103,7 +103,7 @@ class Store:
         if int(version) > schema.VERSION:
             raise LedgerError(
                 f"the ledger {self.name} has format {version}, written by Sfumato {rows.get('software', '?')}; "
-                f"this is Sfumato {sfumato.__version__}, which knows formats up to {schema.VERSION}: upgrade Sfumato. "
+                f"this is Sfumato {__version__}, which knows formats up to {schema.VERSION}: upgrade Sfumato. "
                 "Nothing was changed"
             )
 
@@ -119,7 +119,7 @@ class Store:
             about = {
                 "format": schema.FORMAT,
                 "version": str(schema.VERSION),
-                "software": sfumato.__version__,
+                "software": __version__,
             }
             connection.execute(insert(schema.meta), [{"name": n, "value": v} for n, v in about.items()])
 

@@ -55,3 +55,26 @@ def random_records(rng: np.random.Generator, n: int, classes: int = 2, weighted:
     y = (leaves[:, 0] * 0.3 + leaves[:, 1] + rng.normal(0, 2, n) > 4).astype(int) + (rng.random(n) < 0.3) * (classes - 2)
     weights = rng.integers(1, 50, n) if weighted else None
     return Records(taxonomies, leaves, np.minimum(y, classes - 1), tuple(map(str, range(classes))), weights)
+
+
+def literal_enumeration(taxonomies, most, cells):
+    """Algorithm 2, lines 25 to 41, with sets of grids as tuples of levels; a grid counts once."""
+    layers = [[(0,) * len(taxonomies)]]
+    count = 0
+    for _ in taxonomies:
+        layer = []
+        for g in layers[-1]:
+            for j, t in enumerate(taxonomies):
+                if g[j] == 0:
+                    for i in range(1, t.height):
+                        new = (*g[:j], i, *g[j + 1 :])
+                        size = np.prod([t.sizes[v] for t, v in zip(taxonomies, new, strict=True)])
+                        if size <= cells and new not in layer:
+                            layer.append(new)
+                            count += 1
+                            if count >= most:
+                                return [g for part in [*layers, layer] for g in part]
+        if not layer:
+            break
+        layers.append(layer)
+    return [g for part in layers for g in part]

