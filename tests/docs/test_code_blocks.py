@@ -31,6 +31,7 @@ import typer
 
 import sfumato
 from sfumato import cli, demo
+from sfumato.errors import SfumatoError
 from sfumato.tables import Schema
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +42,10 @@ SECONDS = 300
 _FENCE = re.compile(r"^( *)```+ *([\w+-]*)")
 _NOT_RUN = re.compile(r"<!-- *not run: *(.*?) *-->$")
 _COMMAND = re.compile(r"`(sfumato [a-z][^`]*)`")
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT)) if page.is_relative_to(ROOT) else page.name
 
 
 @dataclass(frozen=True)
@@ -56,13 +61,13 @@ class Block:
     @property
     def place(self) -> str:
         """Page and line, as an editor understands them."""
-        return f"{self.page.relative_to(ROOT)}:{self.line}"
+        return f"{_name(self.page)}:{self.line}"
 
     @property
     def commands(self) -> list[tuple[str, list[str]]]:
         """Place and words of each command of a console block, comments left out."""
         lines = [(self.line + i, shlex.split(t, comments=True)) for i, t in enumerate(self.text.splitlines())]
-        return [(f"{self.page.relative_to(ROOT)}:{n}", words) for n, words in lines if words]
+        return [(f"{_name(self.page)}:{n}", words) for n, words in lines if words]
 
 
 def blocks_of(page: Path) -> list[Block]:
@@ -95,27 +100,47 @@ def demo_clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _name(page: Path) -> str:
-    return str(page.relative_to(ROOT))
-
-
 @pytest.mark.parametrize("page", [page for page in PAGES if ALL[page]], ids=_name)
 def test_blocks_run(page: Path, demo_clinic: Path, tmp_path: Path) -> None:
     folder = tmp_path / "demo-clinic"
     shutil.copytree(demo_clinic, folder)
+    run_blocks(ALL[page], folder)
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ("```python\ntotal = 1\nprint(totl)\n```", "line 6"),
+        ("```console\nsfumato release no-such-plan.toml  # refused\n```", "no plan"),
+        ("```console\nsfumato preview plan.toml --sideways\n```", "sideways"),
+        ("<!-- not run: takes an hour -->\n```console\nsfumato bench nothing-of-the-kind\n```", "no bench"),
+        ("<!-- not run: takes an hour -->\n```python\nprint(\n```", "was never closed"),
+        ("```console\ncurl elsewhere\n```", "neither sfumato nor make"),
+        ('```toml\n[columns.age]\ntype = "numeric"\nlow = 0\n```', "age"),
+        ('```toml\nname = "clinic"\n```', "neither a whole schema"),
+    ],
+)
+def test_a_block_that_is_wrong_is_caught(block: str, said: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# A page\n\n\n{block}\n", encoding="utf-8")
+    with pytest.raises((AssertionError, SyntaxError, SfumatoError), match=said):
+        run_blocks(blocks_of(page), tmp_path)
+
+
+def run_blocks(blocks: list[Block], folder: Path) -> None:
+    """Check every block, then run those that are to be run, in order, in this folder."""
     steps: list[dict[str, Any]] = []
-    for block in ALL[page]:
+    for block in blocks:
+        new: list[dict[str, Any]] = []
         if block.language == "python":
-            compile("\n" * (block.line - 1) + block.text, str(page), "exec")
-            new = [{"python": block.text, "page": str(page), "line": block.line}]
+            compile("\n" * (block.line - 1) + block.text, str(block.page), "exec")
+            new = [{"python": block.text, "page": str(block.page), "line": block.line}]
         elif block.language == "console":
             for place, words in block.commands:
                 _check_command(place, words)
             new = [{"command": w[1:], "place": place} for place, w in block.commands if w[0] == "sfumato"]
         elif block.language == "toml":
             new = _check_toml(block, folder)
-        else:
-            new = []
         steps += [] if block.not_run is not None else new
     done = subprocess.run(
         [sys.executable, "-W", "error::RuntimeWarning", str(Path(__file__).with_name("page_runner.py"))],
@@ -127,7 +152,7 @@ def test_blocks_run(page: Path, demo_clinic: Path, tmp_path: Path) -> None:
         timeout=SECONDS,
         check=False,
     )
-    assert done.returncode == 0, f"{_name(page)}: a block failed\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
+    assert done.returncode == 0, f"{blocks[0].page.name}: a block failed\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
 
 
 def test_pages_have_blocks_at_all() -> None:
