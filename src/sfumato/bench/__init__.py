@@ -16,6 +16,8 @@ from typing import Any
 
 from sfumato.errors import InputError
 
+__all__ = ["NAMES", "run_bench"]
+
 NAMES = ("noise", "tables", "ledger", "people", "histograms", "attributes", "grids", "classify")
 
 
