@@ -103,6 +103,9 @@ def offences(thing: Any, label: str) -> list[str]:
 def _method_offences(method: Any, label: str) -> list[str]:
     if not method.is_function and "property" not in method.labels:
         return []
+    above = [base.members[method.name] for base in method.parent.mro() if method.name in base.members]
+    if method.docstring is None and any(m.docstring is not None for m in above):
+        return []  # it does what the class above says
     sections = _sections(method)
     if "text" not in sections:
         return [f"{label}: no summary"]
