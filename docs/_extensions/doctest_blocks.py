@@ -17,8 +17,12 @@ _SECTION = re.compile(r"^-{3,}\s*$")
 class DoctestBlocks(griffe.Extension):
     """Fence the examples of every docstring."""
 
+    def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
+        """Called for the package itself."""
+        self.on_object(obj=pkg)
+
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
-        """Called for each module, class, function and attribute that was read."""
+        """Called for each module, class, function and attribute in it."""
         if obj.docstring is not None:
             obj.docstring.value = fenced(obj.docstring.value)
 

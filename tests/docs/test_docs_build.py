@@ -54,6 +54,13 @@ def test_every_public_name_is_in_the_reference(package: str, site: Path) -> None
     assert not missing, "the reference leaves out (have they a docstring?):\n" + "\n".join(missing)
 
 
+def test_examples_in_docstrings_are_shown_as_code(site: Path) -> None:
+    pages = {page: page.read_text(encoding="utf-8") for page in (site / "reference").rglob("index.html")}
+    quoted = [page.parent.name for page, text in pages.items() if re.search(r"<blockquote>\s*<blockquote>", text)]
+    assert sum(text.count("&gt;&gt;&gt;") for text in pages.values()) > 50
+    assert not quoted, f"Markdown took >>> for a quotation on {', '.join(quoted)}"
+
+
 def test_the_pages_load_nothing_from_another_host(site: Path) -> None:
     files = [*site.rglob("*.html"), *site.rglob("*.css")]
     loads = [

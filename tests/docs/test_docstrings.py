@@ -35,7 +35,9 @@ def test_public_names_say_what_they_need(package: str, tree: Any) -> None:
     module = import_module(package)
     names = getattr(module, "__all__", None)
     assert names is not None, f"{package} has no __all__: say there what is public"
-    said = [line for name in names for line in offences(found(tree, module, name), f"{package}.{name}")]
+    elsewhere = {n for p in PUBLIC[1:] for n in getattr(import_module(p), "__all__", ())} if package == "sfumato" else set()
+    own = [name for name in names if name not in elsewhere]  # what `sfumato` takes from its packages is checked there
+    said = [line for name in own for line in offences(found(tree, module, name), f"{package}.{name}")]
     assert not said, f"{len(said)} offences\n" + "\n".join(said)
 
 
