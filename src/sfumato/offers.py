@@ -21,7 +21,10 @@ from sfumato.privacy.units import Epsilon, positive_nano
 if TYPE_CHECKING:
     from sfumato.tables import Roster, Schema
 
-AUTO = "auto"  # the selector: the best offer by preview. Not a mechanism
+__all__ = ["AUTO", "Facts", "Offer", "Request", "choose"]
+
+AUTO = "auto"
+"""The selector: the best offer by preview. Not a mechanism."""
 
 
 @dataclass(frozen=True)

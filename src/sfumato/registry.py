@@ -27,6 +27,8 @@ from sfumato.privacy.units import positive_nano
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+__all__ = ["Attack", "Mechanism", "Parameter", "mechanism", "mechanisms", "register"]
+
 Type = Literal["text", "texts", "flag", "whole", "number", "numbers", "epsilon", "any"]
 _IN_WORDS: Mapping[str, str] = {
     "text": "a text",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+__all__ = ["Receipt", "Result", "load_result"]
 
 _HOMES = {
     "Estimate": "sfumato.people.estimate",
