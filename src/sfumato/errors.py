@@ -3,6 +3,16 @@
 No message may quote a private value: an error that depends on the private table is data too.
 """
 
+__all__ = [
+    "BudgetError",
+    "InputError",
+    "LedgerError",
+    "NotInstalledError",
+    "PrivacyError",
+    "SchemaError",
+    "SfumatoError",
+]
+
 
 class SfumatoError(ValueError):
     """Anything Sfumato refuses to do; the command line exits with code 2 on it."""

@@ -22,7 +22,10 @@ from sfumato.privacy.units import Epsilon, positive_nano
 if TYPE_CHECKING:
     from sfumato.tables import Roster, Schema
 
-AUTO = "auto"  # the selector: the best offer by preview. Not a mechanism
+__all__ = ["AUTO", "Facts", "Offer", "Request", "choose"]
+
+AUTO = "auto"
+"""The selector: the best offer by preview. Not a mechanism."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class Facts:
         return self.schema.unit.rows_per_person
 
     def check_where(self, where: str | None) -> None:
-        """Refuse a condition that cannot be read: a typo is found in the preview, not after the table was opened."""
+        """Refuse a `where` that cannot be read: a typo is found in the preview, not after the table was opened."""
         from sfumato.tables.predicates import parse_where
 
         parse_where(where, self.schema)
@@ -138,6 +141,8 @@ class Offer:
         Largest possible bias for any data.
     plan : object
         How it will be done, fixed from public facts; for pictures and experiments.
+    neighbours : "absence", "replacement" or "item"
+        What its promise compares with.
     """
 
     mechanism: str
@@ -151,13 +156,27 @@ class Offer:
     neighbours: Neighbours = "absence"
 
     def reading(self, read: Callable[[Any], Any], **changes: Any) -> Offer:
-        """The same offer over another kind of data: `read` makes of it what this offer's `run` expects."""
+        """The same offer, but for `changes`, over other data: `read` makes of them what this offer's `run` expects."""
         run = self.run
         return replace(self, run=lambda data, meter: run(read(data), meter), **changes)
 
 
 def choose(offers: Sequence[Offer], mechanism: str = AUTO, *, place: str = "the request") -> Offer:
-    """The offer of that name; "auto" takes the first, the best by preview."""
+    """Take one of the offers.
+
+    Parameters
+    ----------
+    offers : sequence of Offer
+        Best first.
+    mechanism : str
+        The name of one; "auto" takes the first, the best by preview.
+    place : str
+        What to call the request in a message.
+
+    Returns
+    -------
+    Offer
+    """
     if mechanism == AUTO:
         return offers[0]
     for offer in offers:

@@ -27,6 +27,8 @@ from sfumato.privacy.units import positive_nano
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+__all__ = ["Attack", "Mechanism", "Parameter", "mechanism", "mechanisms", "register"]
+
 Type = Literal["text", "texts", "flag", "whole", "number", "numbers", "epsilon", "any"]
 _IN_WORDS: Mapping[str, str] = {
     "text": "a text",
@@ -42,7 +44,24 @@ _IN_WORDS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """Something a release may say beside the common keys: its name, type, range and help.
+    """Something a release may say beside the common keys.
+
+    Attributes
+    ----------
+    name : str
+        The key.
+    type : str
+        What its value is: "text", "texts", "flag", "whole", "number", "numbers", "epsilon" or "any".
+    help : str
+        What it means, in a few words.
+    default : object
+        What holds if it is left out; None if the mechanism decides.
+    choices : tuple of str
+        The only values, if it has a list of them.
+    low, high : float or None
+        The range of a number.
+    required : bool
+        Whether it must be given.
 
     Examples
     --------
@@ -69,7 +88,7 @@ class Parameter:
         return self._values() + (f" (default {self.default})" if self.default is not None else "")
 
     def check(self, value: Any, place: str) -> Any:
-        """The value, or an error that says what it should be; `place` names the release."""
+        """The `value`, or an error that says what it should be; `place` names the release."""
         if value is None and not self.required:
             return None
         if value is None:
@@ -122,6 +141,8 @@ class Attack:
     ----------
     claimed : int
         What the mechanism says it loses on this pair, in nano-ε.
+    draw : callable
+        ``draw(which, n, source)``: n outputs, one number each.
     neighbours : str
         The pair in words.
     most : int
@@ -176,7 +197,7 @@ class Mechanism:
     attack: Callable[[], Attack] | None = None
 
     def check(self, given: Mapping[str, Any], place: str) -> dict[str, Any]:
-        """Its parameters among `given`, checked; those left out are left to its defaults."""
+        """Its parameters among `given`, checked; those left out are left to its defaults. `place` names the release."""
         found = {p.name: p.check(given.get(p.name), place) for p in self.parameters}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -188,6 +209,16 @@ _loaded: list[str] = []
 
 def register(mechanism: Mechanism) -> Mechanism:
     """Make a mechanism known under its name, for every question it answers.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The entry.
+
+    Returns
+    -------
+    Mechanism
+        The same.
 
     Raises
     ------
@@ -213,6 +244,18 @@ def forget(name: str) -> None:
 def mechanisms(kind: str | None = None) -> tuple[Mechanism, ...]:
     """Every mechanism, or those that answer one kind of question.
 
+    Parameters
+    ----------
+    kind : str, optional
+        The question: "count", "histogram" and so on.
+
+    Returns
+    -------
+    tuple of Mechanism
+        In the order in which they were registered.
+
+    Examples
+    --------
     >>> [m.name for m in mechanisms("synthesize")][:2]
     ['privpfc', 'diffgen']
     """
@@ -222,7 +265,19 @@ def mechanisms(kind: str | None = None) -> tuple[Mechanism, ...]:
 
 
 def mechanism(kind: str, name: str) -> Mechanism:
-    """One mechanism by name."""
+    """One mechanism by name.
+
+    Parameters
+    ----------
+    kind : str
+        The question it answers.
+    name : str
+        As plans spell it.
+
+    Returns
+    -------
+    Mechanism
+    """
     _load()
     if (kind, name) not in _MECHANISMS:
         known = [m.name for m in mechanisms(kind)]

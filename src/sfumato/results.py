@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+__all__ = ["Receipt", "Result", "load_result"]
 
 _HOMES = {
     "Estimate": "sfumato.people.estimate",
@@ -30,7 +31,17 @@ _HOMES = {
 
 
 def load_result(data: Mapping[str, Any]) -> Result:
-    """The result that `to_dict` wrote down, as the type it was."""
+    """The result that `to_dict` wrote down, as the type it was.
+
+    Parameters
+    ----------
+    data : mapping
+        What `to_dict` returned, also after a round trip through JSON.
+
+    Returns
+    -------
+    Result
+    """
     name = str(data.get("result"))
     if name not in _HOMES:
         raise InputError(f"this is not a result that Sfumato wrote: its type is {name!r}; known: {', '.join(_HOMES)}")
@@ -54,7 +65,7 @@ class Receipt(Protocol):
         """What was released, by which mechanism, at which price and with which promise."""
 
     def save(self, result: Result, folder: str | Path) -> Path:
-        """Write the artefact."""
+        """Write the artefact of `result` to `folder`."""
 
 
 class Result:
@@ -86,7 +97,7 @@ class Result:
         return self.receipt is not None and self.receipt.repeated
 
     def with_receipt(self, receipt: Receipt) -> Self:
-        """The same result, knowing its entry in the ledger."""
+        """The same result, knowing its entry in the ledger (`receipt`)."""
         object.__setattr__(self, "receipt", receipt)
         return self
 
@@ -116,11 +127,11 @@ class Result:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The result that `to_dict` wrote down."""
+        """The result that `to_dict` wrote down as `data`."""
         raise TypeError(f"{cls.__name__} does not say how it is read back")
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """A picture."""
+        """Draw it, on `ax` or on a new figure."""
         raise TypeError(f"{type(self).__name__} does not say how it is drawn")
 
     def _repr_html_(self) -> str:

@@ -45,6 +45,11 @@ def allocate(catalogue: Catalogue, *, budgets: Budgets, epsilon: Epsilon, utilit
     utility : "mae", "mse", "mael" or Utility
         What to minimise.
 
+    Returns
+    -------
+    Policy
+        Feasible in exact integers, with a certified gap to the best possible utility.
+
     Examples
     --------
     >>> shop = Catalogue.of({"novel": ["paper", "fiction"], "map": ["paper"]})
@@ -64,6 +69,20 @@ def compose(catalogue: Catalogue, *, budgets: Budgets, epsilon: Epsilon) -> Poli
     """The baseline: every attribute's budget cut by the same factor until the heaviest item fits into ε.
 
     Optimised policies are never worse; this one shows by how much they are better, and is the upper bound of 4.2.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        The public items.
+    budgets : mapping of attribute to ε, AttributeBudgets, or nano-ε in the catalogue's order
+        What each attribute may lose.
+    epsilon : ε
+        What the whole release may lose towards its recipient.
+
+    Returns
+    -------
+    Policy
+        Without a certified gap: nothing was optimised.
     """
     nano, overall = budget_array(catalogue, budgets), positive_nano(epsilon)
     top = _upper(catalogue, nano)

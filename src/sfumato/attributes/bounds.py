@@ -26,6 +26,19 @@ from sfumato.privacy.units import NANO, Epsilon, as_epsilon
 def least_epsilon(catalogue: Catalogue, *, budgets: Budgets) -> Decimal:
     """The smallest overall ε at which no attribute is held back (Theorem 2), rounded up.
 
+    Parameters
+    ----------
+    catalogue : Catalogue
+        The public items.
+    budgets : mapping of attribute to ε, AttributeBudgets, or nano-ε in the catalogue's order
+        What each attribute may lose.
+
+    Returns
+    -------
+    Decimal
+
+    Examples
+    --------
     >>> shop = Catalogue.of({"novel": ["paper", "fiction"], "map": ["paper"]})
     >>> least_epsilon(shop, budgets={"paper": 0.3, "fiction": 0.2})
     Decimal('0.5')
@@ -41,6 +54,18 @@ def least_epsilon(catalogue: Catalogue, *, budgets: Budgets) -> Decimal:
 def expected_errors(policy: Policy) -> dict[str, float]:
     """Expected MAE, MSE and MAEL of a release under the policy, and the paper's KL divergence of its noise variances.
 
+    Parameters
+    ----------
+    policy : Policy
+        The noise of each attribute.
+
+    Returns
+    -------
+    dict
+        ``mae``, ``mse``, ``mael`` and ``kl``; errors are in the attributes' own unit.
+
+    Examples
+    --------
     >>> p = Policy(("x",), np.array([10**8]), np.array([[1]]), 10**8, np.array([2 * 10**8]))
     >>> {k: round(v, 2) for k, v in expected_errors(p).items()}
     {'mae': 9.98, 'mse': 199.83, 'mael': 1.01, 'kl': 0.0}
@@ -69,7 +94,22 @@ def _divergence(best: NDArray[np.float64], used: NDArray[np.float64]) -> float:
 
 
 def utility_bounds(catalogue: Catalogue, *, budgets: Budgets, epsilon: Epsilon) -> Mapping[str, tuple[float, float]]:
-    """For MAE, MSE and MAEL: no policy does better than the first number, the composition baseline reaches the second."""
+    """Between which errors the best policy lies (Theorem 3).
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        The public items.
+    budgets : mapping of attribute to ε, AttributeBudgets, or nano-ε in the catalogue's order
+        What each attribute may lose.
+    epsilon : ε
+        What the whole release may lose towards its recipient.
+
+    Returns
+    -------
+    mapping of "mae", "mse", "mael" to a pair
+        No policy does better than the first number; the composition baseline reaches the second.
+    """
     top = budget_array(catalogue, budgets) / catalogue.reach / (NANO * float(catalogue.unit))
     lower = {"mae": float(np.mean(1 / top)), "mse": float(2 * np.mean(top**-2.0)), "mael": 0.0}
     upper = _continuous(compose(catalogue, budgets=budgets, epsilon=epsilon), top)

@@ -83,8 +83,23 @@ class Catalogue:
         *,
         step: Epsilon = 1,
     ) -> Catalogue:
-        """From item -> its attributes, or item -> {attribute: weight}; weights are rounded up to multiples of `step`.
+        """Make a catalogue from a mapping.
 
+        Parameters
+        ----------
+        items : mapping of item to its attributes, or to a mapping of attribute to weight
+            What each item has.
+        attributes : sequence of str, optional
+            The columns in order; as the items first name them if left out.
+        step : number
+            Weights are rounded up to multiples of this.
+
+        Returns
+        -------
+        Catalogue
+
+        Examples
+        --------
         >>> Catalogue.of({"a": {"x": 0.25, "y": 1}}, step="0.1").maximal.tolist()
         [[3, 10]]
         """
@@ -114,8 +129,25 @@ class Catalogue:
         items: Sequence[Hashable] | None = None,
         step: Epsilon = 1,
     ) -> Catalogue:
-        """From a dense array or any SciPy sparse matrix with one row per item.
+        """Make a catalogue from a matrix.
 
+        Parameters
+        ----------
+        matrix : array or SciPy sparse matrix
+            Weights, with one row per item and one column per attribute.
+        attributes : sequence of str
+            Names of the columns.
+        items : sequence, optional
+            Identifiers of the rows; ``0 .. n - 1`` if left out.
+        step : number
+            Weights are rounded up to multiples of this.
+
+        Returns
+        -------
+        Catalogue
+
+        Examples
+        --------
         >>> Catalogue.from_matrix([[1, 0], [1, 1]], ["x", "y"]).indices.tolist()
         [0, 0, 1]
         """
@@ -174,7 +206,10 @@ class Catalogue:
         return hashlib.sha256(text.encode() + self.maximal.tobytes()).hexdigest()
 
     def positions(self, history: Iterable[Any], *, once: bool = True) -> NDArray[np.int64]:
-        """Row numbers of a history. Items outside the catalogue count nothing: an error would tell about the history."""
+        """Row numbers of a `history`, a repeated item once or (`once=False`) every time.
+
+        Items outside the catalogue count nothing: an error would tell about the history.
+        """
         # Each item is judged by itself: a check of the history as a whole would let one odd item erase all others.
         if self._items is None and isinstance(history, np.ndarray) and history.dtype.kind in "iu" and history.ndim == 1:
             rows = history[(history >= 0) & (history < self.size)].astype(np.int64)
@@ -191,12 +226,25 @@ class Catalogue:
             return -1
 
     def histogram(self, history: Iterable[Any], *, once: bool = True) -> NDArray[np.int64]:
-        """Sum of the items' rows in lattice units: the exact, private vector. `once` counts a repeated item once."""
+        """Sum of the rows of a `history` in lattice units: the exact, private vector. `once` counts a repeated item once."""
         rows = self.positions(history, once=once)
         return self.histograms(np.zeros(rows.size, dtype=np.int64), rows, people=1).reshape(-1)
 
     def histograms(self, person: NDArray[Any], item: NDArray[Any], *, people: int) -> NDArray[np.int64]:
-        """Exact histograms of many people at once, from (person, row number) pairs; shape (people, attributes)."""
+        """Exact histograms of many people at once.
+
+        Parameters
+        ----------
+        person, item : integer arrays of one length
+            Pairs: this person (0 to `people` - 1) has the item in this row of the catalogue.
+        people : int
+            How many people there are.
+
+        Returns
+        -------
+        int64 array of shape (people, attributes)
+            Sums in lattice units.
+        """
         lengths = self.indptr[item + 1] - self.indptr[item]
         within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         entry = np.repeat(self.indptr[item], lengths) + within

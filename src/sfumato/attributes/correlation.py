@@ -31,10 +31,16 @@ class Leak:
 
     Attributes
     ----------
+    attribute : str
+        The protected attribute.
     explained : float
         Share of the protected attribute's variance that a linear rule on all others explains, 0 to 1.
     predictors : tuple of (attribute, correlation)
         The strongest single ones, strongest first.
+    budget : Decimal or None
+        What the protected attribute itself loses, if a policy was given.
+    overall : Decimal or None
+        What all attributes lose together, if a policy was given.
     """
 
     attribute: str
@@ -60,8 +66,26 @@ class Leak:
 def catalogue_leaks(
     catalogue: Catalogue, protected: Sequence[str], *, policy: Policy | None = None, popularity: ArrayLike | None = None
 ) -> list[Leak]:
-    """From the public catalogue; `popularity` weighs items by how often they are chosen, if that is public.
+    """Which attributes of a public catalogue give protected ones away.
 
+    Parameters
+    ----------
+    catalogue : Catalogue
+        The public items.
+    protected : sequence of str
+        The attributes to protect.
+    policy : Policy, optional
+        Adds to each leak what the attribute, and what all of them together, would lose.
+    popularity : numbers, optional
+        How often each item is chosen, if that is public; all alike if left out.
+
+    Returns
+    -------
+    list of Leak
+        One per protected attribute, in order.
+
+    Examples
+    --------
     >>> shop = Catalogue.of({"bible": ["book", "faith"], "cross": ["faith"], "map": ["book"], "pen": [], "ink": []})
     >>> [round(r, 2) for _, r in catalogue_leaks(shop, ["faith"])[0].predictors]
     [0.17]
@@ -85,8 +109,24 @@ def catalogue_leaks(
 
 
 def noisy_leaks(noisy: NDArray[Any], policy: Policy, protected: Sequence[str]) -> list[Leak]:
-    """From released histograms of many people (lattice units, one row each): the noise's own variance is taken out.
+    """Which attributes give protected ones away, from released histograms: the noise's own variance is taken out.
 
+    Parameters
+    ----------
+    noisy : array of shape (people, attributes)
+        Released sums in lattice units, at least two rows.
+    policy : Policy
+        The noise that is in them.
+    protected : sequence of str
+        The attributes to protect.
+
+    Returns
+    -------
+    list of Leak
+        One per protected attribute, in order.
+
+    Examples
+    --------
     >>> p = Policy(("x", "y"), np.array([10**9] * 2), np.array([[1, 1]]), 2 * 10**9, np.array([10**9] * 2))
     >>> both = np.arange(200)[:, None] * np.array([[1, 2]])
     >>> noisy_leaks(both, p, ["x"])[0].serious

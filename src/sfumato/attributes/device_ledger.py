@@ -30,7 +30,19 @@ _NOTHING = Nano(0)
 
 @dataclass(frozen=True)
 class Limits:
-    """What one recipient, and all of them together, may learn: nano-ε overall and per attribute (None: no cap)."""
+    """What one recipient, and all of them together, may learn.
+
+    Attributes
+    ----------
+    overall : int
+        Towards one recipient, over all releases to it, in nano-ε.
+    attributes : mapping of str to int
+        The same for each attribute; one that is not listed has nothing to spend.
+    together : int or None
+        Towards all recipients together; None for no cap.
+    attributes_together : mapping of str to int
+        The same for each attribute; one that is not listed has no such cap.
+    """
 
     overall: Nano
     attributes: Mapping[str, Nano]
@@ -69,7 +81,7 @@ class DeviceLedger:
     # --- reading -------------------------------------------------------------------------------------------------------
 
     def spent(self, recipient: str) -> Charge:
-        """What a recipient has learnt so far."""
+        """What `recipient` has learnt so far."""
         entry = self._state["spent"].get(recipient, {"overall": 0, "attributes": {}})
         return Charge(entry["overall"], attributes=dict(entry["attributes"]))
 
@@ -85,7 +97,7 @@ class DeviceLedger:
         return Charge(Nano(total), attributes=each)
 
     def left(self, recipient: str, limits: Limits) -> dict[str, int]:
-        """What is left towards a recipient, for each cap that applies (nano-ε)."""
+        """What is left towards `recipient` under these `limits`, for each cap that applies (nano-ε)."""
         one, everybody = self.spent(recipient), self.spent_together()
         out = {"overall": limits.overall - one.total}
         out |= {name: limit - one.attributes.get(name, 0) for name, limit in limits.attributes.items()}
@@ -96,14 +108,20 @@ class DeviceLedger:
         return {name: max(0, value) for name, value in out.items()}
 
     def latest(self, recipient: str) -> dict[str, Any] | None:
-        """The last release to a recipient as it was stored: showing it again costs nothing."""
+        """The last release to `recipient` as it was stored, or None: showing it again costs nothing."""
         found: dict[str, Any] | None = self._state["latest"].get(recipient)
         return found
 
     # --- writing -------------------------------------------------------------------------------------------------------
 
     def charge(self, recipient: str, price: Charge, limits: Limits) -> None:
-        """Spend, durably, or refuse and change nothing."""
+        """Spend `price` towards `recipient`, durably; or refuse, if it passes one of the `limits`, and change nothing.
+
+        Raises
+        ------
+        BudgetError
+            Says which cap and how much of it is left.
+        """
         with self._locked():
             refusal = self._refusal(recipient, price, limits)
             if refusal:
@@ -114,7 +132,7 @@ class DeviceLedger:
             self._write("spent", recipient, {"overall": before.total + price.total, "attributes": each})
 
     def remember(self, recipient: str, release: dict[str, Any]) -> None:
-        """Keep the last release to a recipient (noisy values only)."""
+        """Keep `release` (noisy values only) as the last one to `recipient`."""
         with self._locked():
             self._write("latest", recipient, release)
 

@@ -116,7 +116,7 @@ class Policy:
     # --- verification ----------------------------------------------------------------------------------------------
 
     def price(self, rows: NDArray[Any]) -> Charge:
-        """The exact price of one item towards everybody and per attribute, if items have these rows."""
+        """The exact price of one item, overall and per attribute, if items have these `rows`."""
         total = Nano(int(exact_loads(rows, self.rates).max(initial=0)))
         reach = rows.max(axis=0, initial=0)
         each = {n: Nano(int(a) * int(r)) for n, a, r in zip(self.attributes, reach, self.rates, strict=True)}
@@ -140,7 +140,22 @@ class Policy:
         return np.asarray(self.rows[few], dtype=np.int64)
 
     def verify(self, rows: NDArray[Any], *, budgets: NanoArray, overall: Nano) -> Charge:
-        """Refuse the policy unless, with these rows, it keeps these budgets (nano-ε) exactly; returns the price."""
+        """Refuse the policy unless it keeps its promises exactly.
+
+        Parameters
+        ----------
+        rows : integer matrix
+            The rows an item may have.
+        budgets : int64 array
+            Nano-ε per attribute.
+        overall : int
+            Nano-ε overall.
+
+        Returns
+        -------
+        Charge
+            The price of one item.
+        """
         price = self.price(rows)
         if price.total > overall:
             raise PrivacyError(
@@ -158,7 +173,7 @@ class Policy:
     # --- what an item may do -----------------------------------------------------------------------------------------
 
     def fit(self, item: Iterable[str] | Mapping[str, Epsilon]) -> NDArray[np.int64]:
-        """The row of an item known only by its attributes, cut to lie under one of the policy's rows.
+        """The row of an `item` known only by its attributes, cut to lie under one of the policy's rows.
 
         A fixed rule per item, so it cannot leak; it keeps the guarantee even if the policy left heavy items out.
 
@@ -193,7 +208,7 @@ class Policy:
     # --- the file --------------------------------------------------------------------------------------------------------
 
     def to_json(self, *, key: bytes | None = None) -> str:
-        """One line per field, checksum last."""
+        """The policy as text: one line per field, checksum last; a `key` also seals it."""
         body: dict[str, Any] = {
             "kind": _KIND,
             "version": VERSION,
@@ -212,7 +227,7 @@ class Policy:
 
     @classmethod
     def from_json(cls, text: str, *, key: bytes | None = None) -> Policy:
-        """Read and verify; a damaged, tampered, newer or infeasible policy is refused."""
+        """Read `text` and verify it, its seal too if a `key` is given; a damaged, newer or infeasible policy is refused."""
         try:
             body = json.loads(text)
         except ValueError:
@@ -239,13 +254,13 @@ class Policy:
         )
 
     def save(self, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
-        """Write the policy file."""
+        """Write the policy to the file `path`; a `key` also seals it."""
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.to_json(key=key))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, key: bytes | None = None) -> Policy:
-        """Read and verify a policy file."""
+        """Read the policy file `path` and verify it, its seal too if a `key` is given."""
         with open(path, encoding="utf-8") as file:
             return cls.from_json(file.read(), key=key)
 

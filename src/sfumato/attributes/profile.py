@@ -34,7 +34,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Option:
-    """One way to make a release, known before anything private is read."""
+    """One way to make a release, known before anything private is read.
+
+    Attributes
+    ----------
+    mechanism : str
+        What makes it.
+    charge : Charge
+        What it costs, overall and per attribute.
+    expected_rmse : float
+        Root mean squared error over the attributes.
+    note : str
+        One sentence for whoever chooses.
+    policy : Policy
+        The noise it would use.
+    """
 
     mechanism: str
     charge: Charge
@@ -69,6 +83,8 @@ class Profile:
         Where charges are kept; in memory if left out.
     once : bool
         Count a repeated item once (the whole item is protected) or every time (each occurrence is).
+    source : Source
+        Where the random bits come from.
 
     Examples
     --------
@@ -112,14 +128,14 @@ class Profile:
     # --- before anything is read -------------------------------------------------------------------------------------
 
     def limits(self, to: str) -> Limits:
-        """The caps of the person's ledger towards a recipient, in nano-ε."""
+        """The caps of the person's ledger towards the recipient `to`, in nano-ε."""
         rule = self.recipients
         overall = Nano(sum(self.budgets.nano.values())) if rule is None else rule.nano(to)
         cap = None if rule is None else rule.budgets.together
         return Limits(overall, self.budgets.nano, cap, self._together)
 
     def policy(self, *, to: str, epsilon: Epsilon | None = None) -> Policy:
-        """The verified policy a release to this recipient would use."""
+        """The verified policy of a release to the recipient `to`, at `epsilon` overall or at the recipient's share."""
         overall = self._share(to, epsilon)
         shipped = self._policies if isinstance(self._policies, Policy) else (self._policies or {}).get(to)
         if shipped is None:
@@ -137,7 +153,19 @@ class Profile:
         return shipped
 
     def preview(self, *, to: str, epsilon: Epsilon | None = None) -> list[Option]:
-        """Price and expected error of every allocation, best first; nothing is spent and no history is read."""
+        """Price and expected error of every allocation, best first; nothing is spent and no history is read.
+
+        Parameters
+        ----------
+        to : str
+            The recipient.
+        epsilon : ε, optional
+            Overall budget of the release; the recipient's share by default.
+
+        Returns
+        -------
+        list of Option
+        """
         from sfumato.attributes.allocation import allocate, compose
         from sfumato.attributes.bounds import expected_errors
 
@@ -178,6 +206,10 @@ class Profile:
         exhausted : "refuse" or "repeat"
             When a budget is used up: raise `BudgetError`, or hand over the last release to this recipient again, which
             costs nothing because the recipient has it already.
+
+        Returns
+        -------
+        AttributeRelease
         """
         policy = self.policy(to=to, epsilon=epsilon)
         try:
@@ -193,7 +225,21 @@ class Profile:
         return result
 
     def stream(self, *, to: str, epsilon: Epsilon | None = None, fanout: int = 16) -> AttributeStream:
-        """Open a stream to a recipient: paid once, then items may arrive for ever (see `streams`)."""
+        """Open a stream to a recipient: paid once, then items may arrive for ever.
+
+        Parameters
+        ----------
+        to : str
+            The recipient.
+        epsilon : ε, optional
+            Overall budget of the whole stream; the recipient's share by default.
+        fanout : int
+            Children per node of the tree of steps.
+
+        Returns
+        -------
+        AttributeStream
+        """
         from sfumato.attributes.streams import AttributeStream
 
         policy = self.policy(to=to, epsilon=epsilon)

@@ -25,7 +25,17 @@ from sfumato.privacy.noise import laplace_variance
 
 @dataclass(frozen=True, eq=False)
 class ItemGroups:
-    """Items with equal rows: the distinct rows, each group's size and every item's group."""
+    """Items with equal rows.
+
+    Attributes
+    ----------
+    rows : int64 array of shape (groups, attributes)
+        The distinct rows of the catalogue.
+    sizes : int64 array
+        How many items have each row.
+    group_of : int64 array
+        Every item's group.
+    """
 
     rows: NDArray[np.int64]
     sizes: NDArray[np.int64]
@@ -33,7 +43,7 @@ class ItemGroups:
 
     @classmethod
     def of(cls, catalogue: Catalogue) -> ItemGroups:
-        """Group the items of a catalogue by their rows.
+        """Group the items of a `catalogue` by their rows.
 
         >>> g = ItemGroups.of(Catalogue.from_matrix([[1, 0], [1, 0], [0, 1]], ["x", "y"]))
         >>> sorted(g.sizes.tolist())
@@ -47,13 +57,26 @@ class ItemGroups:
 
 
 def shrink(noisy: NDArray[Any], policy: Policy) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The best linear estimate of many people's exact sums from their releases (lattice units, one row each), and how far
-    off it is expected to be per attribute.
+    """The best linear estimate of many people's exact sums from their releases.
 
     In units in which the noise of every attribute has variance 1, let 1 + λ be the variances of the releases along their
     principal axes; then λ / (1 + λ) of each deviation from the mean is signal. An axis whose λ could be an accident of
     sampling (heavy-tailed noise, n people: about ``sqrt(6 m / n)``) is not believed at all.
 
+    Parameters
+    ----------
+    noisy : array of shape (people, attributes)
+        Released sums in lattice units, at least two rows.
+    policy : Policy
+        The noise that is in them.
+
+    Returns
+    -------
+    tuple of two float arrays
+        The estimates in the shape of `noisy`, and per attribute how far off they are expected to be.
+
+    Examples
+    --------
     >>> p = Policy(("x",), np.array([10**9]), np.array([[1]]), 10**9, np.array([10**9]))
     >>> believed, off = shrink(np.arange(1000)[:, None] * 100, p)
     >>> believed[:3].round().tolist(), (off < 2).tolist()
@@ -81,16 +104,25 @@ def rebuild_counts(
     prior: NDArray[np.float64] | None = None,
     steps: int = 200,
 ) -> NDArray[np.int64]:
-    """How many items of each group, per person: integers between 0 and the group's size whose rows add up to the noisy sums.
+    """How many items of each group every person has: whole numbers whose rows add up to the noisy sums as well as can be.
 
     Parameters
     ----------
     noisy : (people, attributes) numbers
         Released (or shrunk) sums in lattice units.
+    groups : ItemGroups
+        The public items, by their rows.
     deviations : (attributes,) positive, optional
         How far off each sum is expected to be: sums that are mostly noise then count little.
     prior : (groups,) non-negative, optional
         Public popularity of the groups: where to start from, which decides between solutions that fit equally well.
+    steps : int
+        Steps of the gradient method before rounding.
+
+    Returns
+    -------
+    int64 array of shape (people, groups)
+        Between 0 and the group's size.
     """
     target = np.atleast_2d(np.asarray(noisy, dtype=np.float64))
     A, most = groups.rows.astype(np.float64), groups.sizes.astype(np.float64)

@@ -55,7 +55,7 @@ class Recipients:
 
     @classmethod
     def fixed(cls, budgets: RecipientBudgets) -> Recipients:
-        """Named recipients with an ε each and no rule behind it."""
+        """Named recipients with an ε each, as in `budgets`, and no rule behind it."""
         order = sorted(set(budgets.nano.values()))
         return cls(
             {name: float(order.index(nano)) for name, nano in budgets.nano.items()},
@@ -64,7 +64,7 @@ class Recipients:
         )
 
     def nano(self, recipient: str) -> Nano:
-        """What a recipient may learn over all releases, in nano-ε."""
+        """What `recipient` may learn over all releases, in nano-ε."""
         reputation = self.reputations.get(recipient, self.stranger)
         if reputation is None:
             known = ", ".join(self.reputations) or "none"
@@ -78,7 +78,7 @@ class Recipients:
         return self._remember(reputation, positive_nano(self.rule(reputation), f"epsilon at reputation {reputation}"))
 
     def epsilon(self, recipient: str) -> Epsilon:
-        """What a recipient may learn over all releases."""
+        """What `recipient` may learn over all releases, in ε."""
         return as_epsilon(self.nano(recipient))
 
     @property

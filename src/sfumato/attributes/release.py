@@ -43,6 +43,14 @@ class AttributeRelease:
         Noisy sums in lattice units; `values` gives them in the attributes' own unit.
     policy : Policy
         The noise that was used.
+    guarantee : Guarantee
+        What is promised for the whole release and for each attribute.
+    recipient : str
+        Who is to have it.
+    repeated : bool
+        Whether this is an earlier release again, at no cost.
+    warnings : tuple of str
+        What a reader must know before using the figures.
     shares : tuple of (parts, times)
         The noise in each value: `times` draws at the policy's rate divided by `parts`. One whole draw but for streams.
     """
@@ -75,6 +83,7 @@ class AttributeRelease:
 
     @property
     def parameters(self) -> dict[str, Any]:
+        """How it was made; public."""
         return {
             "recipient": self.recipient,
             "utility": self.policy.utility,
@@ -86,7 +95,13 @@ class AttributeRelease:
         }
 
     def interval(self, confidence: float = 0.95) -> NDArray[np.float64]:
-        """For each attribute an interval that holds the exact sum with at least this probability; shape (attributes, 2)."""
+        """For each attribute an interval that holds the exact sum with a probability of at least `confidence`.
+
+        Returns
+        -------
+        float array of shape (attributes, 2)
+            Lower and upper ends.
+        """
         if not 0 < confidence < 1:
             raise InputError(f"confidence lies between 0 and 1, got {confidence}")
         if self.shares == ((1, 1),):
@@ -121,6 +136,7 @@ class AttributeRelease:
         return need("pandas", "to_frame()").DataFrame(self.rows())
 
     def to_dict(self) -> dict[str, Any]:
+        """Everything as plain lists and numbers."""
         return {
             "mechanism": self.mechanism,
             "parameters": self.parameters,
@@ -131,7 +147,7 @@ class AttributeRelease:
         }
 
     def plot(self, ax: Any = None) -> Any:
-        """Budgets asked and given per attribute."""
+        """Draw the budgets asked and given per attribute, on `ax` or on a new figure."""
         from sfumato.attributes.plots import plot_budgets
 
         return plot_budgets(self.policy, ax=ax)
@@ -158,8 +174,25 @@ def _chernoff(rate: int, shares: tuple[tuple[int, int], ...], tail: float) -> fl
 def release_histogram(
     histogram: ArrayLike | Callable[[], Any], policy: Policy, meter: Meter, *, recipient: str = ""
 ) -> AttributeRelease:
-    """Noise on one person's attribute sums (lattice units), whose items all lie under the policy's rows.
+    """Noise on one person's attribute sums, whose items all lie under the policy's rows.
 
+    Parameters
+    ----------
+    histogram : integers, or a function that returns them
+        The exact sums in lattice units. A function is called only after the price was accepted.
+    policy : Policy
+        The noise of each attribute.
+    meter : Meter
+        Pays and draws; it must know the policy's attributes.
+    recipient : str
+        Who is to have it.
+
+    Returns
+    -------
+    AttributeRelease
+
+    Examples
+    --------
     >>> policy = Policy(("x", "y"), np.array([10**9] * 2), np.array([[1, 1]]), 2 * 10**9, np.array([10**9] * 2))
     >>> meter = Meter(attributes=policy.attributes, neighbours="item")
     >>> release_histogram([3, 4], policy, meter)
@@ -180,8 +213,24 @@ def release_histogram(
 def release_batch(
     histograms: NDArray[np.int64], policy: Policy, *, source: Source = SECURE
 ) -> tuple[NDArray[np.int64], Guarantee]:
-    """Noise for many people at once, one row each, as if every device had drawn its own. For simulations.
+    """Noise for many people at once, as if every device had drawn its own. For simulations.
 
+    Parameters
+    ----------
+    histograms : int64 array of shape (people, attributes)
+        The exact sums in lattice units, one row per person.
+    policy : Policy
+        The noise of each attribute.
+    source : Source
+        Where the random bits come from.
+
+    Returns
+    -------
+    tuple of int64 array and Guarantee
+        The noisy sums in the same shape, and what each person is promised.
+
+    Examples
+    --------
     >>> policy = Policy(("x", "y"), np.array([10**9] * 2), np.array([[1, 1]]), 2 * 10**9, np.array([10**9] * 2))
     >>> noisy, promise = release_batch(np.zeros((1000, 2), dtype=np.int64), policy)
     >>> noisy.shape, promise.epsilon

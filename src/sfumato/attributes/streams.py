@@ -102,7 +102,7 @@ class AttributeStream:
     # --- time moves on -----------------------------------------------------------------------------------------------
 
     def add(self, items: Iterable[Any] = ()) -> None:
-        """One step with these items (usually one; none for an empty step)."""
+        """One step of time with these `items` (usually one; none for an empty step)."""
         if self.catalogue is not None:
             row = self.catalogue.histogram(items, once=False)
         else:
@@ -110,7 +110,7 @@ class AttributeStream:
         self.extend(row[None, :])
 
     def skip(self, steps: int) -> None:
-        """Steps without items, in the time of one."""
+        """Let `steps` steps without items pass, in the time of one."""
         if steps < 0:
             raise InputError(f"time does not run backwards: steps must not be negative, got {steps}")
         while steps:
@@ -119,7 +119,7 @@ class AttributeStream:
             steps -= now
 
     def extend(self, rows: NDArray[np.int64]) -> None:
-        """Many steps at once, one row of attribute sums (lattice units) each."""
+        """Many steps at once: `rows` has one row of attribute sums (lattice units) for each."""
         block = np.asarray(rows)
         if block.ndim != 2 or block.shape[1] != len(self.policy.attributes) or block.dtype.kind not in "iu":
             raise InputError(f"steps are integer rows of {len(self.policy.attributes)} attribute sums")
@@ -184,7 +184,7 @@ class AttributeStream:
         return np.asarray(self._finished + self._noisy.sum(axis=0))
 
     def release(self, *, recipient: str = "") -> AttributeRelease:
-        """Noisy totals of the whole stream so far; as often as one likes."""
+        """Noisy totals of the whole stream so far, for `recipient`; as often as one likes."""
         promise = self.meter.guarantee()
         counts = self._answer()
         shares = (*self._past, (self._levels, sum(self._draws)))

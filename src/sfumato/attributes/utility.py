@@ -51,6 +51,21 @@ class Utility:
     def power(cls, weights: ArrayLike, power: float, *, name: str = "power") -> Utility:
         """``Σ_j weights_j x_j^-power``: which attribute matters how much, and how much large errors hurt.
 
+        Parameters
+        ----------
+        weights : numbers greater than 0
+            How much each attribute matters.
+        power : float
+            Greater than 0; the larger, the more large errors hurt.
+        name : str
+            Shown in policies and reports.
+
+        Returns
+        -------
+        Utility
+
+        Examples
+        --------
         >>> Utility.power([1, 3], 1).value(np.array([0.5, 0.5]))
         8.0
         """

@@ -64,7 +64,25 @@ class AuditCase:
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found. `lower` is the lower confidence bound on the loss (ε), `caught` whether it refutes the claim."""
+    """What an audit found.
+
+    Attributes
+    ----------
+    name, neighbours : str
+        The case, and its pair in words.
+    claimed : Decimal
+        The loss that the mechanism claims, in ε.
+    lower : float
+        Lower confidence bound on the loss, in ε.
+    event : str
+        The event that gives it, in words.
+    trials : int
+        Outputs drawn under each neighbour.
+    confidence : float
+        Of the bound.
+    control : bool
+        Whether the case is flawed on purpose and must be caught.
+    """
 
     name: str
     neighbours: str
@@ -77,6 +95,7 @@ class AuditResult:
 
     @property
     def caught(self) -> bool:
+        """Whether the bound refutes the claim."""
         return self.lower > float(self.claimed)
 
     @property
@@ -99,6 +118,7 @@ class AuditResult:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, as `sfumato audit --json` prints them."""
         return {
             "name": self.name,
             "neighbours": self.neighbours,
@@ -133,8 +153,25 @@ def log_ratio_bound(hits: int, others: int, n: int, error: float) -> float:
 def audit(
     name: str | AuditCase, *, trials: int = 200_000, confidence: float = 0.999, source: Source = SECURE
 ) -> AuditResult:
-    """Audit one case with `trials` draws under each neighbour.
+    """Attack one case.
 
+    Parameters
+    ----------
+    name : str or AuditCase
+        A registered case, or one of your own.
+    trials : int
+        Outputs to draw under each neighbour; a case may set a cap.
+    confidence : float
+        Of the lower bound on the loss.
+    source : Source
+        Where the random bits come from.
+
+    Returns
+    -------
+    AuditResult
+
+    Examples
+    --------
     >>> from sfumato.privacy import Seeded
     >>> audit("control-small-noise", trials=50_000, source=Seeded(0)).caught
     True
@@ -166,7 +203,21 @@ def run(
     source: Source = SECURE,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[AuditResult]:
-    """Audit the named cases, or all of them; `progress` hears each result as it comes."""
+    """Attack some cases, or all of them.
+
+    Parameters
+    ----------
+    wanted : names
+        All cases, controls last, if left out.
+    trials, confidence, source
+        See `audit`.
+    progress : callable
+        Hears each result, in words, as it comes.
+
+    Returns
+    -------
+    list of AuditResult
+    """
     subjects = [case(name) for name in wanted] or [case(name) for name in names()]
     results = []
     for subject in subjects:

@@ -24,7 +24,18 @@ _MADE: dict[tuple[str, Mechanism], tuple[AuditCase, ...]] = {}
 
 
 def register(new: AuditCase) -> AuditCase:
-    """Make a case known under its name (at import of its module)."""
+    """Make a case known under its name (at import of its module).
+
+    Parameters
+    ----------
+    new : AuditCase
+        The case.
+
+    Returns
+    -------
+    AuditCase
+        The same.
+    """
     if _CASES.get(new.name, new) is not new:
         raise InputError(f"two audit cases are called {new.name!r}; rename one")
     _CASES[new.name] = new
@@ -62,6 +73,12 @@ def _cases_of(kind: str, entry: Mechanism, maker: Maker) -> Iterable[AuditCase]:
 def names() -> tuple[str, ...]:
     """Every case, controls last.
 
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
     >>> [name for name in names() if name.startswith("control")][-1] == names()[-1]
     True
     """
@@ -70,7 +87,17 @@ def names() -> tuple[str, ...]:
 
 
 def case(name: str) -> AuditCase:
-    """The case of this name."""
+    """The case of this name.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+
+    Returns
+    -------
+    AuditCase
+    """
     found = _every()
     if name not in found:
         raise InputError(f"no audit case is called {name!r}; {nearest(name, names())}")

@@ -16,7 +16,10 @@ from typing import Any
 
 from sfumato.errors import InputError
 
+__all__ = ["NAMES", "run_bench"]
+
 NAMES = ("noise", "tables", "ledger", "people", "histograms", "attributes", "grids", "classify")
+"""The experiments, one module each."""
 
 
 def not_measured(name: str, limit: str, why: object) -> dict[str, Any]:
@@ -34,7 +37,30 @@ def run_bench(
     part: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Run one bench by name, or one `part` of a long one; pictures go to `plots` if the bench draws any."""
+    """Run one bench by name.
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`.
+    quick : bool
+        A small honest version, in under a minute.
+    data : Path, optional
+        A folder with the public datasets of the papers; made data are used where it is missing.
+    plots : Path, optional
+        Where pictures go, if the bench draws any.
+    peers : bool
+        Run other libraries too, where they are installed.
+    part : str, optional
+        One part of a long bench.
+    progress : callable
+        Is told in words what is being done.
+
+    Returns
+    -------
+    dict
+        Its name, the machine, the figures, and the claims with what was measured and whether each holds.
+    """
     if name not in NAMES or find_spec(f"sfumato.bench.{name}") is None:
         raise InputError(f"there is no bench {name!r}; there are {', '.join(NAMES)}")
     if data is not None and not data.is_dir():

@@ -50,7 +50,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     source: Source | None = None
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Train on a data frame (or an array) and its labels."""
+        """Train, and set `guarantee_`.
+
+        Parameters
+        ----------
+        X : data frame or array
+            The rows; an array has the schema's columns in order.
+        y : labels
+            One per row.
+
+        Returns
+        -------
+        self
+        """
         coding = Coding.of(self.schema, target=self.target, classes=self.classes)
         unit = coding.schema.unit
         meter = Meter(
@@ -67,7 +79,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """Class probabilities, one column per class."""
+        """Class probabilities of the rows of `X`, one column per class."""
         check_is_fitted(self, "guarantee_")
         scores = self._scores(self._coding.leaves(X))
         scores = scores - scores.max(axis=1, keepdims=True)
@@ -75,7 +87,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(share / share.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class labels."""
+        """Class labels of the rows of `X`."""
         check_is_fitted(self, "guarantee_")
         return np.asarray(self.classes_[self._scores(self._coding.leaves(X)).argmax(axis=1)])
 

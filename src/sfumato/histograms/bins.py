@@ -51,12 +51,12 @@ class Axis:
 
     @classmethod
     def categories(cls, name: str, labels: Sequence[str], *, ordered: bool = False) -> Axis:
-        """A column of named values."""
+        """A column called `name` of named values; `ordered` says whether neighbouring `labels` are alike."""
         return cls(name, tuple(str(x) for x in labels), None, ordered)
 
     @classmethod
     def numbers(cls, name: str, edges: Sequence[float]) -> Axis:
-        """A numeric column cut at the given edges.
+        """A numeric column called `name`, cut at the given `edges`.
 
         >>> Axis.numbers("age", [0, 18, 65, 120]).labels
         ('[0, 18)', '[18, 65)', '[65, 120)')
@@ -68,7 +68,7 @@ class Axis:
 
     @classmethod
     def of_domain(cls, name: str, domain: Domain) -> Axis:
-        """The cells of a schema's column; those of numbers are ordered."""
+        """The cells of a schema's column `name` with this `domain`; those of numbers are ordered."""
         return cls(name, domain.labels(), domain.cell_edges, domain.ordered)
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Axis:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Axis:
-        """The axis that `to_dict` wrote down."""
+        """The axis that `to_dict` wrote down as `data`."""
         edges = data["edges"]
         return cls(data["name"], tuple(data["labels"]), None if edges is None else tuple(edges), data["ordered"])
 
@@ -115,6 +115,11 @@ class Axis:
 class Bins:
     """All bins of a histogram: one axis per column.
 
+    Attributes
+    ----------
+    axes : tuple of Axis
+        The columns; the last one runs fastest.
+
     Examples
     --------
     >>> grid = Bins((Axis.categories("sex", ["f", "m"]), Axis.numbers("age", [0, 18, 65, 120])))
@@ -134,22 +139,24 @@ class Bins:
 
     @classmethod
     def numbered(cls, size: int, *, ordered: bool = True, name: str = "bin") -> Bins:
-        """Bins that are just numbers 0, 1, 2, ..."""
+        """So many bins (`size`) that are just numbers 0, 1, 2, ..., `ordered` or not, of a column called `name`."""
         if size < 1:
             raise SchemaError(f"a histogram needs at least one bin, got {size}")
         return cls((Axis(name, tuple(map(str, range(size))), None, ordered),))
 
     @classmethod
     def of_schema(cls, schema: Schema, columns: Sequence[str]) -> Bins:
-        """The cells of some columns of a schema."""
+        """The cells of some `columns` of a `schema`."""
         return cls(tuple(Axis.of_domain(name, schema[name]) for name in columns))
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Number of bins along each axis."""
         return tuple(len(a.labels) for a in self.axes)
 
     @property
     def size(self) -> int:
+        """Number of bins."""
         return prod(self.shape)
 
     @property
@@ -163,10 +170,11 @@ class Bins:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
         return tuple(a.name for a in self.axes)
 
     def box(self, **bounds: tuple[Any, Any]) -> NDArray[np.bool_]:
-        """The bins inside a box, as a flat mask; columns that are not named stay whole."""
+        """The bins inside a box, as a flat mask; `bounds` are (low, high) by column, and columns not named stay whole."""
         unknown = [n for n in bounds if n not in self.names]
         if unknown:
             raise InputError(f"no column {unknown[0]!r} in this histogram; it has {', '.join(self.names)}")

@@ -39,8 +39,25 @@ def release_histograms(
     groups : mapping
         Public group name -> private counts (or a function that returns them). All public groups must be listed, also
         those that happen to be empty.
+    epsilon : ε
+        What all of them together may cost a person; it is divided among the groups only if people may be in several.
+    bins : Bins or int
+        The public domain of every histogram, or just a number of bins.
+    meter : Meter
+        Pays and draws.
     disjoint : str or None
         Why a person is in one group only ("each person lives in one region"); None if they may be in several.
+    mechanism : str
+        A mechanism's name; "auto" takes the default for the shape.
+    bin_budgets : numbers, optional
+        What a record in each bin may lose, in ε; `epsilon` if left out.
+    options
+        Parameters of the mechanism.
+
+    Returns
+    -------
+    dict of str to Histogram
+        By group, all with the guarantee of the whole.
 
     Examples
     --------

@@ -24,7 +24,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RangeAnswer:
-    """The estimated number of records in some bins, with an interval that rests on the noise alone."""
+    """The estimated number of records in some bins, with an interval that rests on the noise alone.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    measurements : tuple of Measurement
+        The noisy sums behind the interval.
+    mask : bool array
+        Which bins, flat.
+    tree : bool
+        Whether the measurements are the levels of a tree.
+    """
 
     value: float
     measurements: tuple[Measurement, ...] = field(repr=False)
@@ -32,7 +44,7 @@ class RangeAnswer:
     tree: bool = field(default=False, repr=False)
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Covers the true number with at least about this probability, whatever the data.
+        """Covers the true number with a probability of at least about `confidence`, whatever the data.
 
         The interval is made from unbiased noisy sums, not from the improved estimate, which may lie off its middle.
         """
@@ -51,12 +63,24 @@ class Histogram(Result):
         Estimated counts in the shape of the bins.
     bins : Bins
         The public domain.
+    guarantee : Guarantee
+        What the release promises.
+    mechanism : str
+        What made it.
     noise : float array
         Per bin, the standard deviation that is left by the noise (for empirical Bayes: of the posterior), flat.
     bin_losses : int64 array
         Per bin, what a record in it loses, in nano-ε.
     measurements : tuple of Measurement
         The noisy sums behind the intervals.
+    parameters : mapping
+        How it was made; public.
+    expected_rmse : float or None
+        Root mean squared error of a count, as far as public facts decide it.
+    warnings : tuple of str
+        What a reader must know before using the figures.
+    tree : bool
+        Whether the measurements are the levels of a tree.
     """
 
     counts: Floats
@@ -75,10 +99,11 @@ class Histogram(Result):
         object.__setattr__(self, "counts", np.asarray(self.counts, dtype=np.float64).reshape(self.bins.shape))
 
     @classmethod
-    def of(
-        cls, estimate: HistogramEstimate, *, bins: Bins, guarantee: Guarantee, factor: int, **parameters: Any
-    ) -> Histogram:
-        """Attach the domain and the promise; `factor` is what one unit of rate costs a person (see `budgets.moves`)."""
+    def of(cls, estimate: HistogramEstimate, *, bins: Bins, guarantee: Guarantee, factor: int) -> Histogram:
+        """Attach the domain (`bins`) and the promise (`guarantee`) to what a mechanism handed back (`estimate`).
+
+        `factor` is what one unit of rate costs a person (see `budgets.moves`).
+        """
         return cls(
             counts=estimate.counts,
             bins=bins,
@@ -95,6 +120,7 @@ class Histogram(Result):
 
     @property
     def value(self) -> Floats:
+        """The counts, under the name that every result has for its figures."""
         return self.counts
 
     @property
@@ -111,18 +137,18 @@ class Histogram(Result):
         return self.box(**{self.bins.axes[0].name: (low, high)})
 
     def box(self, **bounds: tuple[Any, Any]) -> RangeAnswer:
-        """The records inside a box given by column: `box(age=(18, 65), sex=(0, 1))`."""
+        """The records inside a box, with `bounds` by column: ``box(age=(18, 65), sex=(0, 1))``."""
         return self.select(self.bins.box(**bounds))
 
     def select(self, mask: NDArray[np.bool_]) -> RangeAnswer:
-        """The records in any set of bins, chosen without looking at private data."""
+        """The records in the bins of a `mask`, chosen without looking at private data."""
         flat = np.asarray(mask, dtype=bool).reshape(-1)
         if flat.size != self.bins.size:
             raise InputError(f"a selection of {flat.size} bins for a histogram of {self.bins.size}")
         return RangeAnswer(float(self.flat[flat].sum()), self.measurements, flat, self.tree)
 
     def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper ends for every bin on its own."""
+        """Lower and upper ends for every bin on its own, each of which holds with a probability of about `confidence`."""
         single = [m for m in self.measurements if m.totals.size == self.bins.size]
         if single:  # every bin was measured alone: no need to ask one by one
             best = max(single, key=lambda m: float(m.rates.mean()))
@@ -143,7 +169,7 @@ class Histogram(Result):
         return kept / total if total > 0 else np.full(self.bins.shape, 1.0 / self.bins.size)
 
     def consistent(self, *, nonnegative: bool = True, total: float | None = None) -> Histogram:
-        """The nearest histogram without negative counts and, if asked, with a given public or released total."""
+        """The nearest histogram without negative counts (`nonnegative`) and, if asked, with a public or released `total`."""
         counts = self.flat
         if total is not None and (not np.isfinite(total) or total < 0):
             raise InputError(f"a total must be a finite number, not negative; got {total!r}")
@@ -192,7 +218,7 @@ class Histogram(Result):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The histogram that `to_dict` wrote down."""
+        """The histogram that `to_dict` wrote down as `data`."""
         return cls(**cls._fields_of(data))
 
     @classmethod
@@ -212,7 +238,10 @@ class Histogram(Result):
         }
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """One column: counts with the band of ±2 standard deviations of the noise that is left. Two: a labelled map."""
+        """Draw it, on `ax` or on a new figure.
+
+        One column: counts with the band of ±2 standard deviations of the noise that is left. Two: a labelled map.
+        """
         from sfumato.histograms.plots import plot_histogram
 
         return plot_histogram(self, ax)

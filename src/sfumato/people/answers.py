@@ -223,7 +223,27 @@ def answer(
     source: Source = SECURE,
     **parameters: Any,
 ) -> Estimate:
-    """Plan by name (or take the best by preview), price it, run it; see `count`."""
+    """Plan by name (or take the best by preview), price it, run it.
+
+    Parameters
+    ----------
+    reader : Reader
+        The exact sums of the measure.
+    question : Question
+        What is asked, in public facts.
+    mechanism : str
+        A mechanism's name; "auto" takes the best by preview.
+    meter : Meter, optional
+        One with the offer's price as its limit if left out.
+    source : Source
+        Random bits.
+    parameters
+        Of the mechanism.
+
+    Returns
+    -------
+    Estimate
+    """
     offer = preview(question)[0] if mechanism == AUTO else plan_offer(question, mechanism, **parameters)
     return run_offer(offer, reader, question, meter=meter, source=source)
 

@@ -40,8 +40,11 @@ class Heterogeneity:
     unbiased : float
         Sum of the part totals: unbiased whatever the budgets.
     unbiased_rmse : float
+        Root mean squared error of `unbiased`.
     part_means : tuple of float
         Noisy mean per part, from the smallest budgets to the largest.
+    part_people : tuple of int
+        People per part.
     """
 
     p_value: float
@@ -51,6 +54,7 @@ class Heterogeneity:
     part_people: tuple[int, ...]
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, as an estimate's details show them."""
         return {
             "heterogeneity_p_value": self.p_value,
             "unbiased_value": self.unbiased,
@@ -119,6 +123,23 @@ def bias_of_correlation(
 ) -> float:
     """Bias of the mean when values correlate with the weights: ``corr σ CV(a)``.
 
+    Parameters
+    ----------
+    correlation : float
+        Between people's values and their weights.
+    sd : float
+        Standard deviation of the values.
+    influence : float array
+        The weight with which each group's people enter the mean.
+    counts : int64 array
+        People per group.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> a = np.array([0.5, 1.5]) / 100
     >>> round(bias_of_correlation(0.1, sd=0.5, influence=a, counts=np.array([50, 50])), 4)
     0.025

@@ -44,11 +44,25 @@ class PersonalRange:
 
 @dataclass(frozen=True, eq=False)
 class PersonalHistogram(Histogram):
-    """A histogram over the people of a roster; `bin_losses` are the largest loss of anybody, in every bin."""
+    """A histogram over the people of a roster.
+
+    Attributes
+    ----------
+    counts, bins, guarantee, mechanism, noise, measurements, parameters, expected_rmse, warnings, tree
+        See `Histogram`.
+    bin_losses : int64 array
+        The largest loss of anybody, in every bin, in nano-ε.
+    people : int
+        Size of the public roster.
+    noise_scale : float
+        Scale of the noise of one bin, in people.
+    imbalance : float
+        ``Σ m² / (Σ m)² - 1/n`` for the weights m of n people: what unequal weights add to the error.
+    """
 
     people: int = 0
     noise_scale: float = 0.0
-    imbalance: float = 0.0  # Σ m²/(Σ m)² - 1/n
+    imbalance: float = 0.0
 
     def select(self, mask: NDArray[np.bool_]) -> RangeAnswer:
         flat = np.asarray(mask, dtype=bool).reshape(-1)
@@ -69,7 +83,7 @@ class PersonalHistogram(Histogram):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The histogram that `to_dict` wrote down."""
+        """The histogram that `to_dict` wrote down as `data`."""
         more = {name: data[name] for name in ("people", "noise_scale", "imbalance")}
         return cls(**cls._fields_of(data), **more)
 

@@ -27,6 +27,8 @@ class Overprotection:
 
     Attributes
     ----------
+    mechanism : str
+        Of the chosen release.
     people, overprotected : int
         People in the roster, and those who granted more than the release uses.
     unused_share : float
@@ -37,6 +39,8 @@ class Overprotection:
         If everybody were protected like the strictest person.
     generous_rmse : float
         If everybody granted what the release uses of the most generous: the price of the strict people's wishes.
+    rows : tuple of dict
+        Granted, used and unused ε per group of people.
     """
 
     mechanism: str
@@ -49,6 +53,7 @@ class Overprotection:
     rows: tuple[dict[str, Any], ...]
 
     def sentence(self) -> str:
+        """The report in words."""
         return (
             f"{self.overprotected:,} of {self.people:,} people granted more than {self.mechanism} uses "
             f"({self.unused_share:.0%} of all budget stays unused). Expected error {self.expected_rmse:,.4g}; protecting "
@@ -63,13 +68,25 @@ class Overprotection:
         return pd.DataFrame(list(self.rows))
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, with the sentence."""
         plain = {k: getattr(self, k) for k in self.__dataclass_fields__ if k != "rows"}
         return plain | {"rows": list(self.rows), "sentence": self.sentence()}
 
 
 def overprotection(offer: Offer) -> Overprotection:
-    """The report for an offer of a preview: public facts only.
+    """Whose budget exceeds what an offer would use: public facts only.
 
+    Parameters
+    ----------
+    offer : Offer
+        One of a preview over people with different budgets.
+
+    Returns
+    -------
+    Overprotection
+
+    Examples
+    --------
     >>> from sfumato.people.answers import preview_count
     >>> budgets = PersonBudgets.from_tiers({"strict": (0.01, 5400), "standard": (0.2, 3700), "open": (1.0, 900)})
     >>> report = overprotection(preview_count(budgets)[0])

@@ -30,8 +30,17 @@ MOST_LEVELS = 4000  # for the O(G²) search
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Contiguous parts of the sorted levels: part i holds levels ``cuts[i]`` up to ``cuts[i + 1]``.
+    """Contiguous parts of the sorted levels.
 
+    Attributes
+    ----------
+    budgets : PersonBudgets
+        The public roster that is divided.
+    cuts : int64 array
+        Part i holds levels ``cuts[i]`` up to ``cuts[i + 1]``.
+
+    Examples
+    --------
     >>> parts = privacy_aware(PersonBudgets.of([0.1, 0.11, 0.5, 0.52]), parts=2)
     >>> parts.sizes.tolist(), parts.epsilons.tolist()
     ([2, 2], [0.1, 0.5])
@@ -42,6 +51,7 @@ class Partition:
 
     @property
     def parts(self) -> int:
+        """Number of parts."""
         return int(self.cuts.size - 1)
 
     @property
@@ -56,6 +66,7 @@ class Partition:
 
     @property
     def epsilons(self) -> NDArray[np.float64]:
+        """The smallest budget of each part, as floats for formulas of expected error."""
         return np.asarray(self.levels / NANO)
 
     @property
@@ -71,7 +82,20 @@ class Partition:
 
 
 def round_down(budgets: PersonBudgets, *, decimals: int) -> tuple[PersonBudgets, NDArray[np.int64]]:
-    """The roster on few levels, each budget rounded down, and the coarse group of each original group."""
+    """The roster on few levels, each budget rounded down.
+
+    Parameters
+    ----------
+    budgets : PersonBudgets
+        The public roster.
+    decimals : int
+        Digits of ε to keep. Whoever granted less than one step keeps their own budget.
+
+    Returns
+    -------
+    tuple of PersonBudgets and int64 array
+        The coarse roster, and the coarse group of each original group.
+    """
     step = 10 ** max(0, 9 - decimals)
     # Below one step people keep their own budget: rounding to 0 would silence them.
     rounded = np.where(budgets.levels >= step, budgets.levels // step * step, budgets.levels)
@@ -91,7 +115,21 @@ def privacy_aware_all(budgets: PersonBudgets, *, parts: int, minimum_size: int =
 
 
 def privacy_aware(budgets: PersonBudgets, *, parts: int, minimum_size: int = 1) -> Partition:
-    """Exactly `parts` parts of at least `minimum_size` people with the least squared waste."""
+    """The parts that waste the least budget, squared.
+
+    Parameters
+    ----------
+    budgets : PersonBudgets
+        The public roster.
+    parts : int
+        How many parts, exactly.
+    minimum_size : int
+        The fewest people in a part.
+
+    Returns
+    -------
+    Partition
+    """
     found = privacy_aware_all(budgets, parts=parts, minimum_size=minimum_size)
     if len(found) < parts:
         raise InputError(
@@ -106,8 +144,18 @@ def utility_based(budgets: PersonBudgets, utility: Utility, *, parts: int | None
 
     Parameters
     ----------
+    budgets : PersonBudgets
+        The public roster.
     utility : function of arrays (people, epsilon)
         How useful a part of that many people at that ε is; larger is better.
+    parts : int, optional
+        How many parts, exactly.
+    minimum_size : int
+        The fewest people in a part.
+
+    Returns
+    -------
+    Partition
     """
     groups = budgets.groups
     if groups > MOST_LEVELS:

@@ -203,7 +203,7 @@ class PrivateAdditive(PrivateClassifier):
         return [_words(term, self._coding.taxonomies) for term in self.terms_]
 
     def shape(self, column: str) -> Floats:
-        """What the model says about one column: scores per class and leaf, averaged over the other columns of its terms."""
+        """What the model says about one `column`: scores per class and leaf, averaged over the other columns of a term."""
         names = self._coding.names
         if column not in names:
             raise InputError(f"the model has no column {column!r}; it has {', '.join(names)}")
@@ -211,7 +211,7 @@ class PrivateAdditive(PrivateClassifier):
         return shape_function(self.terms_, self._coding.taxonomies, j, self.classes_.size)
 
     def plot(self, ax: Any = None, *, column: str | None = None) -> Any:
-        """The shape function of one column, or small pictures of all columns that the model uses; see `additive_plot`."""
+        """Draw the shape function of one `column` on `ax`; without both, small pictures of the columns that matter most."""
         from sfumato.classifiers.counting.additive_plot import plot_column, plot_columns
 
         return plot_columns(self) if column is None and ax is None else plot_column(self, column, ax)

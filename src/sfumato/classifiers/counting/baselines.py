@@ -20,6 +20,13 @@ from sfumato.records.records import Records
 class Majority(PrivateClassifier):
     """Predicts the most frequent class for everybody.
 
+    Parameters
+    ----------
+    epsilon, schema, target, classes, source
+        See `PrivateClassifier`.
+
+    Examples
+    --------
     >>> from sfumato.privacy import Seeded
     >>> from sfumato.tables import Categorical, Schema
     >>> schema = Schema({"sex": Categorical(["F", "M"]), "ill": Categorical(["no", "yes"])})
@@ -49,6 +56,8 @@ class NoiseFree(PrivateClassifier):
     ----------
     estimator : scikit-learn classifier, optional
         Logistic regression by default. It sees one column per leaf.
+    epsilon, schema, target, classes, source
+        See `PrivateClassifier`.
     """
 
     estimator: Any = None

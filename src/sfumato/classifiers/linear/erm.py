@@ -60,7 +60,19 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     source: Source | None = None
 
     def fit(self, X: Any, y: Any, *, budgets: ArrayLike | None = None) -> Any:
-        """Train; `budgets` gives each row's own ε (public), otherwise everybody loses `epsilon`."""
+        """Train, and set `guarantee_`.
+
+        Parameters
+        ----------
+        X, y : array or data frame, and labels
+            One row per person.
+        budgets : numbers, optional
+            Each row's own ε (public); otherwise everybody loses `epsilon`.
+
+        Returns
+        -------
+        self
+        """
         rows: Any
         if self.schema is None:
             features, labels = validate_data(self, X, y, dtype=np.float64)
@@ -103,13 +115,13 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """Signed scores; models of several parts are averaged by their precision."""
+        """Signed scores of the rows of `X`; models of several parts are averaged by their precision."""
         rows = self._rows(X)
         scores = rows @ np.stack([average_models(m, w) for m, w in zip(self._models, self._weights, strict=True)], axis=1)
         return np.asarray(scores[:, 0] if self.classes_.size == 2 else scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class labels: from the averaged scores, or by majority of the parts with ``ensemble='vote'``."""
+        """Class labels of the rows of `X`, from the averaged scores or (``ensemble='vote'``) by majority of the parts."""
         if self.ensemble == "vote":
             rows = self._rows(X)
             scores = np.stack([rows @ self._models[:, part].T for part in range(self._models.shape[1])])
@@ -224,6 +236,9 @@ class PrivateLogisticRegression(_PrivateLinear):
     ensemble : "average" or "vote"
         How labels of several parts are combined.
     neighbours : "absence" or "replacement"
+        What the promise compares with: the same rows without one person, or with another record in its place.
+    source : Source, optional
+        Random bits; secure unless given. `Seeded` is for experiments: the guarantee then says *not private*.
 
     Examples
     --------
@@ -239,7 +254,7 @@ class PrivateLogisticRegression(_PrivateLinear):
     _loss = "logistic"
 
     def predict_proba(self, X: Any) -> Floats:
-        """Class probabilities; one-vs-rest probabilities are scaled to add up to one."""
+        """Class probabilities of the rows of `X`; one-vs-rest probabilities are scaled to add up to one."""
         scores = self.decision_function(X)
         share = 0.5 * (1 + np.tanh(scores / 2))
         if share.ndim == 1:
@@ -249,9 +264,17 @@ class PrivateLogisticRegression(_PrivateLinear):
 
 
 class PrivateSVM(_PrivateLinear):
-    """Linear support vector machine with a Huber hinge, by objective perturbation; parameters as for
-    `PrivateLogisticRegression`.
+    """Linear support vector machine with a Huber hinge, by objective perturbation.
 
+    Parameters
+    ----------
+    epsilon, schema, target, bounds, max_norm, classes, regularization
+        See `PrivateLogisticRegression`.
+    mechanism, threshold, parts, ensemble, neighbours, source
+        See `PrivateLogisticRegression`.
+
+    Examples
+    --------
     >>> X = np.sin(np.arange(8000) ** 2).reshape(4000, 2); y = np.where(X[:, 1] > 0, "up", "down")
     >>> bool(PrivateSVM(epsilon=1, bounds=(-1, 1)).fit(X, y).score(X, y) > 0.8)
     True

@@ -106,6 +106,8 @@ class PrivLocal(_Search):
         First change of a coefficient, for features in [-1, 1].
     shrink : float
         Factor by which the step shrinks after each round.
+    groups : int
+        A category with more values than this is taken at a coarser level of its taxonomy.
 
     Examples
     --------
@@ -162,6 +164,8 @@ class PrivGene(_Search):
         Candidates per generation, and how many of them are chosen to have offspring.
     radius : float
         Largest Euclidean norm of the coefficients, for rows of norm at most one.
+    groups : int
+        A category with more values than this is taken at a coarser level of its taxonomy.
 
     Examples
     --------

@@ -46,7 +46,26 @@ class Publisher(ABC):
         where: Where = None,
         source: Any = None,
     ) -> Publisher:
-        """Make the release. Without a `meter` one is made whose limit is this release's budget."""
+        """Make the release.
+
+        Parameters
+        ----------
+        table : Dataset, data frame or whatever `sfumato.open` takes
+            The private table.
+        schema : Schema, optional
+            Public domains, where the table does not bring its own.
+        meter : Meter, optional
+            Pays and draws; by default one whose limit is this release's budget.
+        where : condition, optional
+            Only these rows.
+        source : Source, optional
+            Random bits for the Meter made here; secure unless given.
+
+        Returns
+        -------
+        self
+            With the release in `synopsis`.
+        """
         from sfumato.grids.publishers.opening import open_for_release
 
         dataset, meter = open_for_release(table, schema=schema, meter=meter, source=source, nano=self.nano, budgets=None)
@@ -61,10 +80,10 @@ class Publisher(ABC):
 
     @abstractmethod
     def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Any:
-        """The release from records that are read when first needed."""
+        """The release of `task` from `records` that are read when first needed, through `meter`."""
 
     def sample(self, n: int | None = None, *, outside: str = "leave out") -> Any:
-        """A synthetic table."""
+        """A synthetic table of `n` rows (see `Synopsis.sample` for `outside`)."""
         return self.synopsis.sample(n, outside=outside)
 
     def _size(self, records: Callable[[], Records], meter: Meter, budget: Nano) -> tuple[float, Nano]:

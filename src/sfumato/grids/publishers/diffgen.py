@@ -61,7 +61,21 @@ def children(levels: Levels, node: Node) -> list[Node]:
 
 
 class DiffGen(Publisher):
-    """Publish counts over a grid that was refined step by step."""
+    """Publish counts over a grid that was refined step by step.
+
+    Parameters
+    ----------
+    epsilon : ε
+        The budget of the whole release.
+    target : str
+        The column to be predicted.
+    steps : int
+        How many groups are divided, one after the other; half of the budget goes into these choices.
+    rows : int, optional
+        A public number of records; it is not needed here and only kept with the release.
+    attributes : tuple of str, optional
+        Predictors to consider; by default every column but the target.
+    """
 
     mechanism = "diffgen"
 

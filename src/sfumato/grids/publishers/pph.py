@@ -43,7 +43,19 @@ def undiscerned(records: Records, grid: Grid) -> float:
 
 
 class PPH(Publisher):
-    """Publish a histogram over a few columns chosen for telling the classes apart."""
+    """Publish a histogram over a few columns chosen for telling the classes apart.
+
+    Parameters
+    ----------
+    epsilon : ε
+        The budget of the whole release.
+    target : str
+        The column to be predicted.
+    rows : int, optional
+        A public number of records; without it 3% of the budget estimates it.
+    attributes : tuple of str, optional
+        Predictors to consider; by default every column but the target.
+    """
 
     mechanism = "pph"
 

@@ -54,6 +54,10 @@ class PrivBayes(Publisher):
 
     Parameters
     ----------
+    epsilon : ε
+        The budget of the whole release.
+    target : str
+        The column to be predicted.
     score : "auto", "F" or "R"
         F needs binary columns throughout; "auto" takes it where that is so.
     encoding : "taxonomy", "vanilla", "binary" or "gray"
@@ -66,6 +70,10 @@ class PrivBayes(Publisher):
         θ of the paper.
     select : float
         Share of the budget for the structure, β of the paper.
+    rows : int, optional
+        A public number of records; without it 3% of the budget estimates it.
+    attributes : tuple of str, optional
+        Predictors to consider; by default every column but the target.
     """
 
     mechanism = "privbayes"
@@ -142,7 +150,7 @@ class PrivBayes(Publisher):
         return links, [*first, *measured], rate, {"score": "F", "degree": k}
 
     def useful_degree(self, count: int, size: float, epsilon: float) -> int:
-        """The largest k that is θ-useful for `count` binary columns (0 if none is).
+        """The largest k that is θ-useful for `count` binary columns, `size` records and `epsilon` (0 if none is).
 
         >>> PrivBayes(epsilon=1, target="y").useful_degree(16, 20_000, 0.7)
         5

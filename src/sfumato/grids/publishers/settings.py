@@ -25,6 +25,7 @@ class Settings:
     most : int
         Θ, the largest number of candidate grids.
     order : "balanced" or "paper"
+        Which candidates are taken when there are too many: whole layers of columns, or the first ones.
     widest : int or None
         The largest number of attributes in a candidate grid.
     split : (size, select, count)
@@ -57,7 +58,7 @@ class Settings:
             raise InputError(f"cells must be positive, got {self.cells!r}")
 
     def shares(self, nano: Nano, *, public_size: bool) -> tuple[Nano, Nano, Nano]:
-        """Nano-ε for the three steps; what rounding leaves goes to the counts.
+        """How `nano` nano-ε are divided among the three steps, the first of which is free at a `public_size`.
 
         >>> Settings().shares(10**9, public_size=False), Settings().shares(10**9, public_size=True)
         ((30000000, 370000000, 600000000), (0, 370000000, 630000000))
@@ -69,11 +70,13 @@ class Settings:
         return Nano(size), Nano(select), Nano(nano - size - select)
 
     def most_cells(self, records: float, rate: float) -> int:
-        """τ: the largest number of cells of a candidate grid (Equation 6)."""
+        """τ: the largest number of cells of a candidate grid, for `records` and counts of this `rate` (Equation 6)."""
         return max(2, int(self.cells * records * rate))
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, as certificates show them."""
         return {**asdict(self), "split": list(self.split)}
 
 
 PAPER = Settings(most=10_000, order="paper", split=PAPER_SPLIT, calibration="paper")
+"""The settings of the paper: its order of candidates, its split and its price of the choice."""

@@ -47,7 +47,21 @@ def uniform_cells(rule: Rule, *, records: float, epsilon: float, columns: int) -
 
 
 class UniformGrid(Publisher):
-    """Publish counts over a grid that does not look at the data."""
+    """Publish counts over a grid that does not look at the data.
+
+    Parameters
+    ----------
+    epsilon : ε
+        The budget of the whole release.
+    target : str
+        The column to be predicted.
+    rule : "eug", "ug" or "lei"
+        How many cells the grid has, from the number of records, the number of columns and (but for "lei") ε.
+    rows : int, optional
+        A public number of records; without it 3% of the budget estimates it.
+    attributes : tuple of str, optional
+        Predictors to consider; by default every column but the target.
+    """
 
     mechanism = "uniform-grid"
 

@@ -24,6 +24,14 @@ class HistogramEstimate:
         Per bin, the loss of a record in it per unit of rate (nano-ε for one row against absence).
     measurements : tuple of Measurement
         The noisy sums behind the intervals; for a `tree`, its levels from the root down.
+    parameters : mapping
+        How it was made; public.
+    expected_rmse : float or None
+        Root mean squared error of a count, as far as public facts decide it.
+    tree : bool
+        Whether the measurements are the levels of a tree.
+    warnings : tuple of str
+        What a reader must know before using the figures.
     """
 
     mechanism: str

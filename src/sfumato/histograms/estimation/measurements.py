@@ -40,6 +40,7 @@ class Measurement:
 
     @classmethod
     def of_bins(cls, noisy: Ints, rates: Ints) -> Measurement:
+        """Every bin on its own: its `noisy` count and the rate of its noise (`rates`)."""
         return cls(np.arange(noisy.size), noisy, rates)
 
     def to_dict(self) -> dict[str, Any]:
@@ -55,13 +56,13 @@ class Measurement:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Measurement:
-        """The measurement that `to_dict` wrote down."""
+        """The measurement that `to_dict` wrote down as `data`."""
         totals = np.array(data["totals"], dtype=np.int64)
         labels = np.arange(totals.size) if data["groups"] is None else np.array(data["groups"], dtype=np.int64)
         return cls(labels, totals, np.array(np.broadcast_to(np.array(data["rates"], dtype=np.int64), totals.shape)))
 
     def bounds(self, mask: NDArray[np.bool_], confidence: float) -> tuple[float, float]:
-        """An interval for the sum over `mask` that covers it with at least about the given probability.
+        """An interval for the sum over `mask` that covers it with a probability of at least about `confidence`.
 
         Groups wholly inside count with their noisy total. A group that is cut by the mask has between 0 and its total
         inside, so its upper end gets the noise and its lower end gets nothing.
