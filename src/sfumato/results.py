@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Receipt", "Result", "load_result"]
 
 _HOMES = {
+    "AttributeRelease": "sfumato.attributes.release",
     "Estimate": "sfumato.people.estimate",
     "Histogram": "sfumato.histograms.result",
     "PersonalHistogram": "sfumato.people.histogram",
@@ -85,11 +86,20 @@ class Result:
         Set on what came through a ledger.
     """
 
-    guarantee: Guarantee
-    mechanism: str
-    parameters: Mapping[str, Any]
-    warnings: tuple[str, ...]
     receipt: Receipt | None = None
+
+    if TYPE_CHECKING:  # fields or properties of the subclasses
+
+        @property
+        def guarantee(self) -> Guarantee: ...
+        @property
+        def mechanism(self) -> str: ...
+        @property
+        def parameters(self) -> Mapping[str, Any]: ...
+        @property
+        def expected_rmse(self) -> float | None: ...
+        @property
+        def warnings(self) -> tuple[str, ...]: ...
 
     @property
     def repeated(self) -> bool:

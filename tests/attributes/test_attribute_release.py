@@ -110,3 +110,15 @@ def test_weighted_values_come_back_in_their_own_unit():
     meter = Meter(attributes=("x",), neighbours="item")
     assert release_histogram(half.histogram(["i"]), policy, meter).values.tolist() == [0.5]
     assert policy.scales.tolist() == [0.5 / 1000]
+
+
+def test_a_release_comes_back_from_its_dictionary_as_it_was():
+    from sfumato.results import load_result
+
+    meter = Meter(limit=POLICY.charge, attributes=POLICY.attributes, neighbours="item")
+    made = release_histogram(SHOP.histogram(["a", "b"]), POLICY, meter, recipient="adnet")
+    again = load_result(json.loads(json.dumps(made.to_dict())))
+    assert type(again) is type(made)
+    assert again.to_dict() == made.to_dict()
+    np.testing.assert_array_equal(again.interval(0.9), made.interval(0.9))
+    assert str(again.guarantee) == str(made.guarantee)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sfumato.attributes.correlation import Leak, catalogue_leaks, noisy_leaks
     from sfumato.attributes.device_ledger import DeviceLedger, Limits
     from sfumato.attributes.policy import Policy
-    from sfumato.attributes.profile import Option, Profile
+    from sfumato.attributes.profile import Profile
     from sfumato.attributes.rebuild import ItemGroups, rebuild_counts, shrink
     from sfumato.attributes.recipients import Recipients
     from sfumato.attributes.release import AttributeRelease, release_batch, release_histogram
@@ -30,7 +30,6 @@ _HOME = {
     "ItemGroups": "rebuild",
     "Leak": "correlation",
     "Limits": "device_ledger",
-    "Option": "profile",
     "Policy": "policy",
     "Profile": "profile",
     "Recipients": "recipients",
@@ -56,7 +55,6 @@ __all__ = [
     "ItemGroups",
     "Leak",
     "Limits",
-    "Option",
     "Policy",
     "Profile",
     "Recipients",

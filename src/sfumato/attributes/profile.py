@@ -8,7 +8,8 @@ depends on the history, so neither does a refusal.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,9 +20,8 @@ from sfumato.attributes.device_ledger import DeviceLedger, Limits
 from sfumato.attributes.policy import Policy
 from sfumato.attributes.release import MECHANISM, AttributeRelease, release_histogram
 from sfumato.errors import BudgetError, InputError
+from sfumato.offers import Offer
 from sfumato.privacy.budgets import AttributeBudgets
-from sfumato.privacy.charge import Charge
-from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.source import SECURE, Source
 from sfumato.privacy.units import Epsilon, Nano, positive_nano
@@ -30,31 +30,6 @@ if TYPE_CHECKING:
     from sfumato.attributes.recipients import Recipients
     from sfumato.attributes.streams import AttributeStream
     from sfumato.attributes.utility import Utility
-
-
-@dataclass(frozen=True)
-class Option:
-    """One way to make a release, known before anything private is read.
-
-    Attributes
-    ----------
-    mechanism : str
-        What makes it.
-    charge : Charge
-        What it costs, overall and per attribute.
-    expected_rmse : float
-        Root mean squared error over the attributes.
-    note : str
-        One sentence for whoever chooses.
-    policy : Policy
-        The noise it would use.
-    """
-
-    mechanism: str
-    charge: Charge
-    expected_rmse: float
-    note: str
-    policy: Policy
 
 
 class Profile:
@@ -152,7 +127,7 @@ class Profile:
         )
         return shipped
 
-    def preview(self, *, to: str, epsilon: Epsilon | None = None) -> list[Option]:
+    def preview(self, *, to: str, epsilon: Epsilon | None = None) -> list[Offer]:
         """Price and expected error of every allocation, best first; nothing is spent and no history is read.
 
         Parameters
@@ -164,7 +139,8 @@ class Profile:
 
         Returns
         -------
-        list of Option
+        list of Offer
+            Each runs on a history; its `plan` is the policy.
         """
         from sfumato.attributes.allocation import allocate, compose
         from sfumato.attributes.bounds import expected_errors
@@ -176,12 +152,14 @@ class Profile:
             kinds = dict.fromkeys([self.utility, "mae", "mse", "mael"])
             found = [allocate(self.catalogue, budgets=shares, epsilon=overall, utility=u) for u in kinds]
             found.append(compose(self.catalogue, budgets=shares, epsilon=overall))
-        options = []
+        offers = []
         for policy in found:
             errors = expected_errors(policy)
             note = f"{policy.utility}: mean absolute error {errors['mae']:.4g}, {errors['mael']:.3g} above the best noise"
-            options.append(Option(MECHANISM, policy.charge, float(np.sqrt(errors["mse"])), note, policy))
-        return sorted(options, key=lambda option: option.expected_rmse)
+            run = partial(self._run, policy, to)
+            rmse = float(np.sqrt(errors["mse"]))
+            offers.append(Offer(MECHANISM, policy.charge, rmse, note, run, plan=policy, neighbours="item"))
+        return sorted(offers, key=lambda offer: offer.expected_rmse or 0.0)
 
     # --- releases ----------------------------------------------------------------------------------------------------
 
@@ -218,11 +196,14 @@ class Profile:
             stored = self.ledger.latest(to)
             if exhausted != "repeat" or stored is None:
                 raise
-            return _recalled(stored, to)
+            return _recalled(stored)
         meter = self._meter(policy)
-        result = release_histogram(lambda: self._histogram(history, policy), policy, meter, recipient=to)
-        self.ledger.remember(to, _stored(result))
+        result = self._run(policy, to, history, meter)
+        self.ledger.remember(to, result.to_dict())
         return result
+
+    def _run(self, policy: Policy, to: str, history: Any, meter: Meter) -> AttributeRelease:
+        return release_histogram(lambda: self._histogram(history, policy), policy, meter, recipient=to)
 
     def stream(self, *, to: str, epsilon: Epsilon | None = None, fanout: int = 16) -> AttributeStream:
         """Open a stream to a recipient: paid once, then items may arrive for ever.
@@ -286,28 +267,7 @@ def _decimal(nano: Nano) -> Epsilon:
     return as_epsilon(nano)
 
 
-def _stored(release: AttributeRelease) -> dict[str, Any]:
-    promise = release.guarantee
-    return {
-        "counts": release.counts.tolist(),
-        "policy": release.policy.to_json(),
-        "nano": promise.nano,
-        "attributes": dict(promise.attributes),
-        "assumptions": list(promise.assumptions),
-        "not_private": list(promise.not_private),
-        "warnings": list(release.warnings),
-    }
-
-
-def _recalled(stored: dict[str, Any], to: str) -> AttributeRelease:
-    promise = Guarantee(
-        stored["nano"],
-        neighbours="item",
-        attributes=stored["attributes"],
-        assumptions=tuple(stored["assumptions"]),
-        not_private=tuple(stored["not_private"]),
-    )
+def _recalled(stored: dict[str, Any]) -> AttributeRelease:
     again = "a budget is used up: this is the last release again, at no cost; the history may have moved on"
-    policy = Policy.from_json(stored["policy"])
-    counts = np.array(stored["counts"], dtype=np.int64)
-    return AttributeRelease(counts, policy, promise, recipient=to, repeated=True, warnings=(*stored["warnings"], again))
+    made = AttributeRelease.from_dict(stored)
+    return replace(made, again=True, warnings=(*made.warnings, again))

@@ -8,9 +8,9 @@ is the same history with one item absent. Nothing else is computed from the hist
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ from sfumato.privacy.meter import Meter
 from sfumato.privacy.noise import laplace_variance
 from sfumato.privacy.source import SECURE, Source
 from sfumato.privacy.units import NANO, as_epsilon
+from sfumato.results import Result
 
 MECHANISM = "attribute histogram with multi-level budgets"
 WHOLE_COUNTS = (
@@ -34,7 +35,7 @@ _BATCH = 1 << 15  # people per block of a batch
 
 
 @dataclass(frozen=True, eq=False)
-class AttributeRelease:
+class AttributeRelease(Result):
     """Noisy totals per attribute and what they promise.
 
     Attributes
@@ -47,8 +48,8 @@ class AttributeRelease:
         What is promised for the whole release and for each attribute.
     recipient : str
         Who is to have it.
-    repeated : bool
-        Whether this is an earlier release again, at no cost.
+    again : bool
+        Whether this is an earlier release again, at no cost; also told by `repeated`.
     warnings : tuple of str
         What a reader must know before using the figures.
     shares : tuple of (parts, times)
@@ -59,7 +60,7 @@ class AttributeRelease:
     policy: Policy
     guarantee: Guarantee
     recipient: str = ""
-    repeated: bool = False
+    again: bool = False
     warnings: tuple[str, ...] = ()
     shares: tuple[tuple[int, int], ...] = ((1, 1),)
 
@@ -93,6 +94,11 @@ class AttributeRelease:
             "optimality_gap": None if math.isnan(self.policy.gap) else self.policy.gap,
             "repeated": self.repeated,
         }
+
+    @property
+    def repeated(self) -> bool:
+        """Whether this is an earlier release again, at no cost."""
+        return self.again or super().repeated
 
     def interval(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each attribute an interval that holds the exact sum with a probability of at least `confidence`.
@@ -138,13 +144,31 @@ class AttributeRelease:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain lists and numbers."""
         return {
+            **super().to_dict(),
+            "kind": "attributes",
             "mechanism": self.mechanism,
             "parameters": self.parameters,
             "attributes": self.rows(),
+            "counts": self.counts.tolist(),
+            "shares": [list(share) for share in self.shares],
+            "policy": self.policy.to_json(),
+            "recipient": self.recipient,
             "expected_rmse": self.expected_rmse,
             "warnings": list(self.warnings),
             "guarantee": self.guarantee.to_dict(),
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The release that `to_dict` wrote down."""
+        return cls(
+            np.array(data["counts"], dtype=np.int64),
+            Policy.from_json(data["policy"]),
+            Guarantee.from_dict(data["guarantee"]),
+            recipient=data["recipient"],
+            warnings=tuple(data["warnings"]),
+            shares=tuple((parts, times) for parts, times in data["shares"]),
+        )
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the budgets asked and given per attribute, on `ax` or on a new figure."""

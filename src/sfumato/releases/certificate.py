@@ -36,7 +36,7 @@ def certificate(
         "schema": schema_record(priced),
         "mechanism": result.mechanism,
         "parameters": dict(result.parameters),
-        "expected_rmse": getattr(result, "expected_rmse", None),
+        "expected_rmse": result.expected_rmse,
         "warnings": list(result.warnings),
         "guarantee": result.guarantee.to_dict(),
         "charged": charge_record(priced.chosen.charge),
