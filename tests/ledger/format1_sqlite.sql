@@ -1,4 +1,4 @@
--- A ledger of format 1, as Sfumato 0.1.0 wrote it.
+-- A ledger of format 1, as the program that knew only that format wrote it.
 BEGIN TRANSACTION;
 CREATE TABLE ledger_charges (
 	release_id INTEGER NOT NULL,

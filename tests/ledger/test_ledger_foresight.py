@@ -110,6 +110,23 @@ def test_every_kind_of_cap_is_foreseen(
     assert f" left for {whose}; lower its epsilon or share" in str(said[-1].refusal)
 
 
+def test_of_equally_tight_caps_the_same_one_is_named_everywhere(where: str) -> None:
+    granted = {"attributes": AttributeBudgets.of({"b": "0.5", "Z": "0.5", "a": "0.5"})}
+    caps = Caps.of("clinic", **granted)
+    ledger = Ledger.open(where)
+    ledger.register("clinic", **granted)
+    for number in range(3):  # PostgreSQL moves rows that it updates
+        charge = Charge.of("0.1", attributes={"Z": "0.1"})
+        ledger.reserve("clinic", charge, request=str(number))
+        caps = caps.after(charge)
+    ask = Charge.of(1, attributes={"Z": "0.4", "a": 1, "b": 1})
+    assert caps.refusal(ask) == ledger.would_fit("clinic", ask)
+    assert "attribute 'Z' of 'clinic' (2 more caps would be passed)" in str(caps.refusal(ask))
+    ask = Charge.of(1, attributes={"a": 1, "b": 1})
+    assert caps.refusal(ask) == ledger.would_fit("clinic", ask)
+    assert "attribute 'a' of 'clinic' (1 more cap would be passed)" in str(caps.refusal(ask))
+
+
 def test_a_recipient_without_a_budget_is_foreseen() -> None:
     (said,) = foresee(None, Caps.of("clinic", recipients=NAMED), [Ask(Charge(1), "a", "bnak")])
     assert "recipient 'bnak' has no budget in 'clinic'; it has adnet, bank" in str(said.refusal)

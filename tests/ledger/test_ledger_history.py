@@ -49,6 +49,7 @@ def test_a_line_says_what_was_asked_by_whom_for_whom(ledger: Ledger) -> None:
         ({"kind": 3, "where": ["x"], "options": ["column"], "columns": [1]}, (None, (), None)),
         ("not JSON", (None, (), None)),
         ("[1]", (None, (), None)),
+        ("[" * 100_000, (None, (), None)),
     ],
 )
 def test_kind_columns_and_condition_come_from_the_request(ledger: Ledger, request_: object, found: tuple) -> None:  # type: ignore[type-arg]

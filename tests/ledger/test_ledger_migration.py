@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import random
 import re
+import signal
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,18 +28,22 @@ GRANTED = {"epsilon": 2, "people": PersonBudgets.from_tiers({"open": (1, 90), "s
 
 @pytest.fixture
 def old(where: str) -> str:
-    """A ledger as Sfumato 0.1.0 left it: a committed, a failed and a reserved release, and one to a recipient."""
+    """A ledger of format 1: a committed, a failed and a reserved release, and one to a recipient."""
     if where.startswith("postgresql://"):
         import psycopg
 
         with psycopg.connect(where) as server:
             server.execute((HERE / "format1_postgres.sql").read_bytes())
         return where
-    with sqlite3.connect(where) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.executescript((HERE / "format1_sqlite.sql").read_text(encoding="utf-8"))
-    connection.close()
+    _restore(Path(where))
     return where
+
+
+def _restore(where: Path) -> None:
+    connection = sqlite3.connect(where)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.executescript((HERE / "format1_sqlite.sql").read_text(encoding="utf-8"))
+    connection.close()
 
 
 def _version(where: str) -> int:
@@ -153,6 +161,25 @@ def test_a_migration_that_fails_leaves_the_old_ledger(old: str, monkeypatch: pyt
         reasons = connection.execute(text("SELECT reason FROM ledger_releases ORDER BY id")).scalars().all()
     assert reasons == [None, "not written", None, None]
     assert Ledger.open(old).balance("clinic").total.spent == 10**8
+
+
+def test_kill_while_a_ledger_is_migrated(tmp_path: Path) -> None:
+    versions = set()
+    for number in range(30):
+        where = tmp_path / f"{number}.ledger"
+        _restore(where)
+        child = os.fork()
+        if child == 0:
+            Ledger.open(where)
+            os._exit(0)
+        time.sleep(random.uniform(0, 0.03))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        versions.add(_version(str(where)))
+        ledger = Ledger.open(where)
+        assert ledger.balance("clinic").total.spent == 10**8
+        ledger.verify("clinic")
+    assert versions <= {1, schema.VERSION}
 
 
 def test_many_processes_open_an_old_ledger_at_once(old: str, race: Callable[..., list[int]]) -> None:

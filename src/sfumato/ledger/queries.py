@@ -149,14 +149,10 @@ def _releases(connection: Connection, dataset_id: int, only: int | None = None) 
     if only is not None:
         chosen = and_(chosen, table.c.id == only)
     paid: defaultdict[int, list[tuple[str, str, int]]] = defaultdict(list)
-    joined = select(lines).join(table, table.c.id == lines.c.release_id).where(chosen)
-    for row in connection.execute(joined.order_by(lines.c.release_id, lines.c.kind, lines.c.name)):
-        paid[row.release_id].append((row.kind, row.name, int(row.nano)))
-    steps = (
-        select(shape.c.release_id, shape.c.step, shape.c.vector.is_(None))
-        .join(table, table.c.id == shape.c.release_id)
-        .where(chosen)
-    )
+    joined = select(lines.c.release_id, lines.c.kind, lines.c.name, lines.c.nano).join(table).where(chosen)
+    for release, kind, name, nano in connection.execute(joined.order_by(lines.c.release_id, lines.c.kind, lines.c.name)):
+        paid[release].append((kind, name, int(nano)))
+    steps = select(shape.c.release_id, shape.c.step, shape.c.vector.is_(None)).join(table).where(chosen)
     people = {
         release: f"the budget, at most {epsilon_text(step)}" if plain else f"by group, at most {epsilon_text(step)}"
         for release, step, plain in connection.execute(steps)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -167,46 +166,30 @@ class Release:
     reserved_at: str
     finished_at: str | None
 
-    @cached_property
-    def asked(self) -> dict[str, Any]:
-        """The request as a dictionary; empty when its text is not a JSON object."""
-        try:
-            read = json.loads(self.request)
-        except ValueError:
-            return {}
-        return read if isinstance(read, dict) else {}
-
     @property
     def kind(self) -> str | None:
         """The kind of release: count, histogram..."""
-        return _text(self.asked.get("kind"))
-
-    @property
-    def where(self) -> str | None:
-        """The condition on rows, as it was asked."""
-        return _text(self.asked.get("where"))
+        return question(self.request)[0]
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that were asked for by name."""
-        options = self.asked.get("options")
-        named: list[str] = []
-        for key in ("column", "columns", "target", "attributes"):
-            for place in (self.asked, options if isinstance(options, dict) else {}):
-                found = place.get(key)
-                for name in [found] if isinstance(found, str) else found if isinstance(found, list) else []:
-                    if isinstance(name, str) and name not in named:
-                        named.append(name)
-        return tuple(named)
+        return question(self.request)[1]
+
+    @property
+    def where(self) -> str | None:
+        """The condition on rows, as it was asked."""
+        return question(self.request)[2]
 
     def to_dict(self) -> dict[str, Any]:
         """Exact decimals as text; the request as it was asked."""
+        kind, columns, where = question(self.request)
         return {
             "id": self.id,
             "name": self.name,
-            "kind": self.kind,
-            "columns": list(self.columns),
-            "where": self.where,
+            "kind": kind,
+            "columns": list(columns),
+            "where": where,
             "recipient": self.recipient,
             "by": self.by,
             "state": self.state,
@@ -221,8 +204,28 @@ class Release:
         }
 
 
-def _text(found: Any) -> str | None:
-    return found if isinstance(found, str) else None
+def question(request: str) -> tuple[str | None, tuple[str, ...], str | None]:
+    """Kind, columns and condition of a request, as far as its text says them.
+
+    >>> question('{"kind":"mean","options":{"column":"age"},"where":"ward = 3"}')
+    ('mean', ('age',), 'ward = 3')
+    """
+    try:
+        asked = json.loads(request)
+    except (ValueError, RecursionError):
+        asked = None
+    if not isinstance(asked, dict):
+        return None, (), None
+    options = asked.get("options")
+    named: dict[str, None] = {}  # keeps the order and drops repetitions
+    for place in (asked, options) if isinstance(options, dict) else (asked,):
+        for key in ("column", "columns", "target", "attributes"):
+            found = place.get(key)
+            if found is not None:
+                names = found if isinstance(found, list) else [found]
+                named.update((name, None) for name in names if isinstance(name, str))
+    kind, where = asked.get("kind"), asked.get("where")
+    return kind if isinstance(kind, str) else None, tuple(named), where if isinstance(where, str) else None
 
 
 @dataclass(frozen=True)
