@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import BudgetError, InputError, LedgerError
-from sfumato.ledger import Ask, Caps, Foreseen, Ledger, foresee
+from sfumato.ledger import Ask, Caps, Foreseen, Ledger, datasets_at, foresee
 from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBudgets
 from sfumato.privacy.charge import Charge
 
@@ -191,6 +191,8 @@ def test_looking_changes_no_byte(tmp_path: Path) -> None:
     ledger = Ledger.open(where)
     ledger.register("clinic", epsilon=1)
     before = where.read_bytes()
+    assert datasets_at(where) == ["clinic"]
+    assert datasets_at(tmp_path / "none.ledger") == []
     foresee(where, Caps.of("clinic", epsilon=1), [Ask(Charge.of(1), "a")])
     assert ledger.would_fit("clinic", Charge.of(1)) is None
     assert ledger.find("clinic", "a") is None

@@ -25,7 +25,7 @@ def ledger(where: str) -> Ledger:
 
 
 def test_a_line_says_what_was_asked_by_whom_for_whom(ledger: Ledger) -> None:
-    request = {"kind": "histogram", "where": "age >= 65", "options": {"columns": ["ward", "sex"]}, "chosen": "ahp"}
+    request = {"kind": "histogram", "where": "age >= 65", "parameters": {"columns": ["ward", "sex"]}, "chosen": "ahp"}
     reserved = ledger.reserve("clinic", Charge.of("0.1"), request=request, recipient="board", name="wards", by="ana")
     (line,) = ledger.history("clinic")
     assert line == ledger.entry("clinic", reserved.id)
@@ -43,7 +43,7 @@ def test_a_line_says_what_was_asked_by_whom_for_whom(ledger: Ledger) -> None:
     ("request_", "found"),
     [
         ({"kind": "mean", "options": {"column": "age"}}, ("mean", ("age",), None)),
-        ({"kind": "grid", "options": {"target": "ill", "attributes": ["age", "ill"]}}, ("grid", ("ill", "age"), None)),
+        ({"kind": "grid", "parameters": {"target": "ill", "attributes": ["age", "ill"]}}, ("grid", ("ill", "age"), None)),
         ({"kind": "count", "where": None, "options": {}}, ("count", (), None)),
         ({"kind": "sum", "column": "age", "where": "age < 5"}, ("sum", ("age",), "age < 5")),
         ({"kind": 3, "where": ["x"], "options": ["column"], "columns": [1]}, (None, (), None)),

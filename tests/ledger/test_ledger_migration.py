@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import inspect, text
 
 from sfumato.errors import BudgetError, LedgerError
-from sfumato.ledger import Ask, Caps, Foreseen, Ledger, foresee, migrate, schema
+from sfumato.ledger import Ask, Caps, Foreseen, Ledger, datasets_at, foresee, migrate, schema
 from sfumato.ledger.database import Store
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
@@ -145,6 +145,7 @@ def test_a_preview_reads_an_old_ledger_and_leaves_it_old(old: str) -> None:
     said = foresee(old, Caps.of("clinic", **GRANTED), asks)  # type: ignore[arg-type]
     assert said[0] == Foreseen(paid=True, entry=1)
     assert "tier 'strict'" in str(said[1].refusal)
+    assert datasets_at(old) == ["clinic", "shop"]
     assert _version(old) == 1
     assert foresee(old, Caps.of("new", epsilon=1), [Ask(Charge.of(1), "a")]) == [Foreseen()]
 

@@ -105,6 +105,13 @@ def test_the_kind_of_a_failure_after_the_charge_is_not_told(plan, monkeypatch):
     assert (entry.name, entry.kind, entry.state) == ("over65", "count", "failed")
 
 
+def test_a_line_of_the_ledger_names_the_release_and_its_columns(plan):
+    release(plan)
+    told = {line.name: (line.kind, line.columns, line.where) for line in Ledger.open(plan.ledger).history("clinic")}
+    assert told["over65"] == ("count", (), "age >= 65")
+    assert told["wards"] == ("histogram", ("ward",), None)
+
+
 def test_the_ledger_does_not_tell_one_failure_from_another(tmp_path, monkeypatch):
     """The engine stops, the release is refused after the table was read, or its folder cannot be written."""
     from sfumato.releases import folder

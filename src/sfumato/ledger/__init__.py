@@ -1,7 +1,7 @@
 """What has been spent, by whom, for what: SQLite by default, PostgreSQL for a team."""
 
 from sfumato.ledger.caps import Caps
-from sfumato.ledger.foresight import Ask, Foreseen, foresee
+from sfumato.ledger.foresight import Ask, Foreseen, datasets_at, foresee
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.records import Balance, Limit, People, Release, Reservation
 
@@ -15,5 +15,6 @@ __all__ = [
     "People",
     "Release",
     "Reservation",
+    "datasets_at",
     "foresee",
 ]

@@ -1,4 +1,7 @@
-"""What the ledger would say to a whole plan, without writing anything: not even the ledger, where there is none yet."""
+"""Looking at a ledger without writing anything, not even the ledger where there is none yet.
+
+Above all: what it would say to a whole plan.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,15 @@ class Foreseen:
     refusal: str | None = None
     paid: bool = False
     entry: int | None = None
+
+
+def datasets_at(where: str | Path) -> list[str]:
+    """Names of the datasets registered in a ledger; none where there is no ledger. Nothing is made or changed."""
+    from sfumato.ledger.database import Store
+    from sfumato.ledger.queries import datasets
+
+    store = Store.existing(where)
+    return [] if store is None else datasets(store)
 
 
 def foresee(where: str | Path | None, caps: Caps, asks: Iterable[Ask]) -> list[Foreseen]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -170,7 +169,7 @@ def _releases(connection: Connection, dataset_id: int, only: int | None = None) 
             total=int(row.total),
             charges=tuple(paid[row.id]),
             people=people.get(row.id),
-            artefact=None if row.artefact is None else json.loads(row.artefact),
+            stored=row.artefact,
             reserved_at=row.reserved_at,
             finished_at=row.finished_at,
         )

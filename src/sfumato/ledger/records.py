@@ -148,6 +148,8 @@ class Release:
         Who asked, if they said so.
     total : int
         What it cost the person who lost most, in nano-ε.
+    stored : str or None
+        What was committed, as JSON; see `artefact`.
     reserved_at, finished_at : str
         Minutes in UTC.
     """
@@ -162,9 +164,14 @@ class Release:
     total: int
     charges: tuple[tuple[str, str, int], ...]
     people: str | None
-    artefact: dict[str, Any] | None
+    stored: str | None
     reserved_at: str
     finished_at: str | None
+
+    @property
+    def artefact(self) -> dict[str, Any] | None:
+        """What `Ledger.commit` was given. Read when asked for: a history of large results is not."""
+        return None if self.stored is None else dict(json.loads(self.stored))
 
     @property
     def kind(self) -> str | None:
@@ -207,7 +214,7 @@ class Release:
 def question(request: str) -> tuple[str | None, tuple[str, ...], str | None]:
     """Kind, columns and condition of a request, as far as its text says them.
 
-    >>> question('{"kind":"mean","options":{"column":"age"},"where":"ward = 3"}')
+    >>> question('{"kind":"mean","parameters":{"column":"age"},"where":"ward = 3"}')
     ('mean', ('age',), 'ward = 3')
     """
     try:
@@ -216,10 +223,9 @@ def question(request: str) -> tuple[str | None, tuple[str, ...], str | None]:
         asked = None
     if not isinstance(asked, dict):
         return None, (), None
-    options = asked.get("options")
     named: dict[str, None] = {}  # keeps the order and drops repetitions
-    for place in (asked, options) if isinstance(options, dict) else (asked,):
-        for key in ("column", "columns", "target", "attributes"):
+    for place in (asked, asked.get("parameters"), asked.get("options")):  # options: what parameters were called once
+        for key in ("column", "columns", "target", "attributes") if isinstance(place, dict) else ():
             found = place.get(key)
             if found is not None:
                 names = found if isinstance(found, list) else [found]
