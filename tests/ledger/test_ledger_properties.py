@@ -104,7 +104,7 @@ class Spending(RuleBasedStateMachine):
             if state == "committed":
                 self.ledger.commit(number, {"number": number})
             else:
-                self.ledger.fail(number, "stopped")
+                self.ledger.fail(number)
 
         if self.states[number] in ("reserved", state):
             act()

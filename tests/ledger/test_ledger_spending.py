@@ -34,7 +34,7 @@ def test_refusal_says_what_was_asked_what_is_left_and_what_to_do(ledger: Ledger)
     with pytest.raises(BudgetError) as refusal:
         ledger.reserve("clinic", Charge.of("0.4"), request="b")
     assert str(refusal.value) == (
-        "asked ε 0.4, 0.1 of 1 left for 'clinic'; lower the plan's epsilon or open a new ledger period. Nothing was spent"
+        "asked ε 0.4, 0.1 of 1 left for 'clinic'; lower its epsilon or share, or open a new ledger period. Nothing was spent"
     )
     assert ledger.balance("clinic").total.left == 10**8
     assert len(ledger.history("clinic")) == 1
@@ -63,7 +63,7 @@ def test_an_identical_committed_request_is_returned_at_no_cost(ledger: Ledger) -
 def test_an_unfinished_request_is_charged_again(ledger: Ledger, ending: str) -> None:
     first = ledger.reserve("clinic", Charge.of("0.3"), request="a")
     if ending == "failed":
-        ledger.fail(first.id, "the engine stopped")
+        ledger.fail(first.id)
     second = ledger.reserve("clinic", Charge.of("0.3"), request="a")
     assert second.id != first.id
     assert not second.repeated
@@ -77,9 +77,9 @@ def test_a_release_is_finished_once(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="committed already"):
         ledger.commit(done, "out/b")
     with pytest.raises(LedgerError, match="cannot become failed"):
-        ledger.fail(done, "no")
+        ledger.fail(done)
     lost = ledger.reserve("clinic", Charge.of("0.1"), request="b").id
-    ledger.fail(lost, "the engine stopped")
+    ledger.fail(lost)
     with pytest.raises(LedgerError, match="failed already"):
         ledger.commit(lost, "out/b")
     with pytest.raises(LedgerError, match="no release 4711"):

@@ -102,7 +102,39 @@ def test_the_kind_of_a_failure_after_the_charge_is_not_told(plan, monkeypatch):
         release(plan, only="over65")
     assert "Overflow" not in str(caught.value)
     entry = Ledger.open(plan.ledger).history("clinic")[0]
-    assert (entry.state, entry.reason) == ("failed", "failed")
+    assert (entry.name, entry.kind, entry.state) == ("over65", "count", "failed")
+
+
+def test_a_line_of_the_ledger_names_the_release_and_its_columns(plan):
+    release(plan)
+    told = {line.name: (line.kind, line.columns, line.where) for line in Ledger.open(plan.ledger).history("clinic")}
+    assert told["over65"] == ("count", (), "age >= 65")
+    assert told["wards"] == ("histogram", ("ward",), None)
+
+
+def test_the_ledger_does_not_tell_one_failure_from_another(tmp_path, monkeypatch):
+    """The engine stops, the release is refused after the table was read, or its folder cannot be written."""
+    from sfumato.releases import folder
+    from sfumato.tables import Dataset
+
+    plan = load(clinic.make(tmp_path, clinic.UNIFORM.replace("epsilon = 1.0", "epsilon = 2.0")))
+    for owner, what, error in (
+        (Dataset, "count", OverflowError("row 17")),
+        (Dataset, "count", InputError("the column does not fit")),
+        (folder, "write", OSError("no space")),
+    ):
+
+        def stop(*_args, error=error, **_kwargs):
+            raise error
+
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, what, stop)
+            with pytest.raises(SfumatoError, match="stays spent"):
+                release(plan, only="over65")
+    lines = [entry.to_dict() for entry in Ledger.open(plan.ledger).history("clinic")]
+    told = [{k: v for k, v in line.items() if k not in ("id", "reserved_at", "finished_at")} for line in lines]
+    assert len(told) == 3
+    assert told[0] == told[1] == told[2]
 
 
 def test_a_refusal_before_any_charge_says_nothing_about_a_new_ledger(plan):

@@ -44,7 +44,7 @@ def ledger(
 
 def find_ledger(dataset: str | None) -> str:
     """The ledger in this folder that knows the dataset: NAME.ledger, or the only other one that does."""
-    from sfumato.ledger import Ledger
+    from sfumato.ledger import datasets_at
 
     if dataset is None:
         raise InputError("say which dataset, which --ledger or which --plan")
@@ -55,7 +55,7 @@ def find_ledger(dataset: str | None) -> str:
     knows = []
     for path in here:
         try:
-            knows += [path] if dataset in Ledger.open(path, create=False).datasets() else []
+            knows += [path] if dataset in datasets_at(path) else []
         except SfumatoError:  # some other file of that ending
             continue
     if len(knows) == 1:

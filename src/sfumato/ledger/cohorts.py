@@ -23,11 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, insert, select, update
 
-from sfumato.errors import InputError, LedgerError
+from sfumato.errors import LedgerError
 from sfumato.ledger import schema
 from sfumato.ledger.records import People
-from sfumato.privacy.budgets import PersonBudgets
-from sfumato.privacy.units import epsilon_text
 
 _STORED = np.dtype("<i8")
 
@@ -54,7 +52,7 @@ def unpack(raw: Any) -> NDArray[np.int64]:
     return np.frombuffer(bytes(raw), dtype=_STORED).astype(np.int64, copy=False)
 
 
-def enrol(connection: Connection, dataset_id: int, roster: PersonBudgets) -> None:
+def enrol(connection: Connection, dataset_id: int, roster: People) -> None:
     """Write down the public roster, with nothing spent."""
     names = None if roster.names is None else json.dumps(list(roster.names))
     static = {"levels": pack(roster.levels), "counts": pack(roster.counts), "names": names}
@@ -88,30 +86,6 @@ def _unsigned(connection: Connection, now: Any) -> bool:
 
 def _signature(raw: Any) -> str:
     return hashlib.sha256(raw).hexdigest()
-
-
-def asked_of_people(people: People, *, total: int, charge: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """The charge per cohort; a charge that does not say costs everybody its total."""
-    if charge is None:
-        return np.full(len(people.levels), total, dtype=np.int64)
-    if charge.shape != people.levels.shape:
-        raise InputError(
-            f"the charge is for {charge.size} person groups but the ledger's roster has {people.levels.size}; "
-            "compute it from the roster that was registered"
-        )
-    return charge
-
-
-def over(people: People, asked: NDArray[np.int64]) -> tuple[int, int, str] | None:
-    """The tightest cohort that cannot pay: what was asked, what is left, and whose it is."""
-    left = people.left
-    short = np.flatnonzero(asked > left)
-    if not short.size:
-        return None
-    worst = int(short[np.argmin(left[short] / asked[short])])
-    budget, heads = epsilon_text(int(people.levels[worst])), int(people.counts[worst])
-    whose = f"in tier '{people.names[worst]}'" if people.names else "with that budget"
-    return int(asked[worst]), int(left[worst]), f"of {budget} left for each of {heads:,} people {whose}"
 
 
 def charge_people(

@@ -1,4 +1,4 @@
-"""Opening a ledger: SQLite file or PostgreSQL, created, checked, and with errors a person can act on.
+"""Opening a ledger: SQLite file or PostgreSQL, created, checked, brought up to date, with errors a person can act on.
 
 A connection is opened for each operation and closed after it. A release touches its ledger three or four times, so
 this costs a few milliseconds, and a Ledger object holds nothing that a fork, a thread or a restarted server could
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,22 +21,44 @@ from sqlalchemy.pool import NullPool
 from sfumato import __version__
 from sfumato.errors import LedgerError
 from sfumato.extras import need
-from sfumato.ledger import schema, triggers
+from sfumato.ledger import migrate, schema, triggers
 
 BUSY_SECONDS = 60  # how long a writer waits for another one
 _LOCK = 0x5FE3A70  # PostgreSQL advisory lock held while tables or datasets are created
 
 
 class Store:
-    """A checked ledger database, with ``read()`` and ``write()`` transactions."""
+    """A ledger database, with ``read()`` and ``write()`` transactions. Made by `opened` and `existing`, which check it."""
 
-    def __init__(self, where: str | Path, *, create: bool) -> None:
+    def __init__(self, where: str | Path) -> None:
         self.url = _url(where)
         self.name = self.url.database if self.is_sqlite else self.url.render_as_string(hide_password=True)
-        if self.is_sqlite:
-            _check_file(Path(str(self.url.database)), create=create)
         self.engine = _engine(self.url)
-        self.created = self._prepare(create=create)
+        self.created = False
+
+    @classmethod
+    def opened(cls, where: str | Path, *, create: bool) -> Store:
+        """A ledger to spend from: made if there is none (and `create` says so), migrated if its format is an older one."""
+        store = cls(where)
+        if not store._exists():
+            if not create:
+                raise LedgerError(
+                    f"there is no ledger at {store.name}; check the name: the first release charged to a ledger makes it"
+                )
+            store._create()
+            store.created = True
+        if store._version() < schema.VERSION:
+            store._migrate()
+        return store
+
+    @classmethod
+    def existing(cls, where: str | Path) -> Store | None:
+        """A ledger to look at, in whatever format it has; ``None`` if there is none. Nothing is made or changed."""
+        store = cls(where)
+        if not store._exists():
+            return None
+        store._version()
+        return store
 
     @property
     def is_sqlite(self) -> bool:
@@ -48,14 +70,20 @@ class Store:
         """A transaction that sees one state of the ledger throughout."""
         with self._errors("read"), self.engine.connect() as connection:
             if not self.is_sqlite:
-                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+                connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
             with connection.begin():
                 yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """A transaction that is on disk when the block ends without an error, and leaves no trace otherwise."""
+    def write(self, *, before: Sequence[str] = ()) -> Iterator[Connection]:
+        """A transaction that is on disk when the block ends without an error, and leaves no trace otherwise.
+
+        SQLite obeys the settings in `before` only outside a transaction; they end with it.
+        """
         with self._errors("write"), self.engine.connect() as connection:
+            raw: Any = connection.connection.dbapi_connection
+            for setting in before if self.is_sqlite else ():
+                raw.execute(setting)
             connection = connection.execution_options(ledger_write=True)
             if not self.is_sqlite:
                 # Balances are read after the lock is held and must be the newest, whatever the server's default.
@@ -76,17 +104,11 @@ class Store:
         if not self.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
 
-    def _prepare(self, *, create: bool) -> bool:
+    def _exists(self) -> bool:
+        if self.is_sqlite and not _is_database(Path(str(self.url.database))):
+            return False
         with self.read() as connection:
-            found = self._found(connection)
-        if not found:
-            if not create:
-                raise LedgerError(f"there is no ledger at {self.name}; check the name, or open it with create=True")
-            self._create()
-        with self.read() as connection:
-            rows = connection.execute(select(schema.meta.c.name, schema.meta.c.value))
-            self._check_version({str(name): str(value) for name, value in rows})
-        return not found
+            return self._found(connection)
 
     def _found(self, connection: Connection) -> bool:
         tables = inspect(connection)
@@ -96,9 +118,14 @@ class Store:
             raise LedgerError(f"{self.name} is a database but not a Sfumato ledger; give the ledger another name")
         return False
 
-    def _check_version(self, rows: dict[str, str]) -> None:
+    def _version(self) -> int:
+        with self.read() as connection:
+            return self._format(connection)
+
+    def _format(self, connection: Connection) -> int:
+        rows = {str(n): str(v) for n, v in connection.execute(select(schema.meta.c.name, schema.meta.c.value))}
         version = rows.get("version", "")
-        if rows.get("format") != schema.FORMAT or not version.isdigit():
+        if rows.get("format") != schema.FORMAT or not version.isdecimal() or int(version) < 1:
             raise LedgerError(f"{self.name} is not a Sfumato ledger; give the ledger another name")
         if int(version) > schema.VERSION:
             raise LedgerError(
@@ -106,6 +133,14 @@ class Store:
                 f"this is Sfumato {__version__}, which knows formats up to {schema.VERSION}: upgrade Sfumato. "
                 "Nothing was changed"
             )
+        return int(version)
+
+    def _migrate(self) -> None:
+        with self.write(before=migrate.SQLITE_SETTINGS) as connection:
+            self.alone(connection)
+            found = self._format(connection)
+            if found < schema.VERSION:  # or else another process was faster
+                migrate.migrate(connection, found, software=__version__)
 
     def _create(self) -> None:
         if self.is_sqlite:
@@ -116,11 +151,7 @@ class Store:
                 return  # another process was faster
             schema.metadata.create_all(connection, checkfirst=False)
             triggers.install(connection)
-            about = {
-                "format": schema.FORMAT,
-                "version": str(schema.VERSION),
-                "software": __version__,
-            }
+            about = {"format": schema.FORMAT, "version": str(schema.VERSION), "software": __version__}
             connection.execute(insert(schema.meta), [{"name": n, "value": v} for n, v in about.items()])
 
     def _use_wal(self) -> None:
@@ -187,7 +218,8 @@ def _url(where: str | Path) -> URL:
     return url.set(drivername="postgresql+psycopg")
 
 
-def _check_file(path: Path, *, create: bool) -> None:
+def _is_database(path: Path) -> bool:
+    """Whether there is a file that SQLite may open; what cannot become a ledger is an error."""
     if not path.parent.is_dir():
         raise LedgerError(f"the folder {path.parent} for the ledger does not exist; create it first")
     if path.is_dir():
@@ -196,13 +228,12 @@ def _check_file(path: Path, *, create: bool) -> None:
         with path.open("rb") as file:
             start = file.read(16)
     except FileNotFoundError:
-        if not create:
-            raise LedgerError(f"there is no ledger at {path}; check the name, or open it with create=True") from None
-        return
+        return False
     except OSError as error:
         raise LedgerError(f"cannot read the ledger {path}: {error.strerror}") from error
     if start and start != b"SQLite format 3\0":
         raise LedgerError(f"{path} is not a Sfumato ledger; give the ledger another name")
+    return True
 
 
 def _engine(url: URL) -> Engine:

@@ -15,6 +15,7 @@ from sfumato.ledger.records import Balance, Release, Reservation
 from sfumato.privacy.units import Epsilon
 
 if TYPE_CHECKING:
+    from sfumato.ledger.caps import Caps
     from sfumato.ledger.database import Store
     from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBudgets
     from sfumato.privacy.charge import Charge
@@ -39,8 +40,8 @@ class Ledger:
     >>> ledger.reserve("clinic", Charge.of("0.4"), request={"count": "age >= 80"})
     Traceback (most recent call last):
     ...
-    sfumato.errors.BudgetError: asked ε 0.4, 0.1 of 1 left for 'clinic'; lower the plan's epsilon or open a new
-    ledger period. Nothing was spent
+    sfumato.errors.BudgetError: asked ε 0.4, 0.1 of 1 left for 'clinic'; lower its epsilon or share, or open a
+    new ledger period. Nothing was spent
     >>> folder.cleanup()
     """
 
@@ -49,7 +50,7 @@ class Ledger:
 
     @classmethod
     def open(cls, where: str | Path, *, create: bool = True) -> Ledger:
-        """Open a ledger, and make it first if there is none.
+        """Open a ledger; make it first if there is none, and bring it up to date if its format is an older one.
 
         Parameters
         ----------
@@ -60,7 +61,7 @@ class Ledger:
         """
         from sfumato.ledger.database import Store
 
-        return cls(Store(where, create=create))
+        return cls(Store.opened(where, create=create))
 
     @property
     def where(self) -> str:
@@ -100,8 +101,10 @@ class Ledger:
             What each recipient may learn, and what all may learn together.
         """
         from sfumato.ledger import register
+        from sfumato.ledger.caps import Caps
 
-        register.register(self._store, dataset, epsilon=epsilon, people=people, attributes=attributes, recipients=recipients)
+        caps = Caps.of(dataset, epsilon=epsilon, people=people, attributes=attributes, recipients=recipients)
+        register.register(self._store, caps)
 
     def reserve(
         self,
@@ -110,6 +113,7 @@ class Ledger:
         *,
         request: str | Mapping[str, Any],
         recipient: str | None = None,
+        name: str | None = None,
         by: str | None = None,
     ) -> Reservation:
         """Charge a release before it reads anything; on disk when this returns.
@@ -129,17 +133,22 @@ class Ledger:
             What is asked, as canonical JSON or as a mapping that is written as such.
         recipient : str, optional
             Who will see the result; ``None`` is everybody, and is charged to every recipient.
+        name : str, optional
+            What the release is called. It is kept for whoever reads the history; the request alone says whether two
+            releases are the same.
         by : str, optional
-            Who asks; the name of the operating system's user if not given.
+            Who asks. Nothing is kept if it is not given: not even the name of the operating system's user.
 
         Raises
         ------
         BudgetError
             A cap would be passed; the message names the tightest one and nothing was spent.
+        InputError
+            The charge is not one for the registered caps; nothing was spent.
         """
         from sfumato.ledger import reserve
 
-        return reserve.reserve(self._store, dataset, charge, request=request, recipient=recipient, by=by)
+        return reserve.reserve(self._store, dataset, charge, request=request, recipient=recipient, name=name, by=by)
 
     def commit(self, reservation_id: int, artefact: Mapping[str, Any] | str | Path) -> None:
         """Record that a reserved release is finished, with what it made (a mapping, or the path of its folder)."""
@@ -150,13 +159,45 @@ class Ledger:
             written = json.dumps(made, sort_keys=True, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise InputError(f"an artefact is recorded as JSON: {error}") from None
-        reserve.finish(self._store, reservation_id, state="committed", artefact=written, reason=None)
+        reserve.finish(self._store, reservation_id, state="committed", artefact=written)
 
-    def fail(self, reservation_id: int, reason: str) -> None:
-        """Record that a reserved release failed; its budget stays spent."""
+    def fail(self, reservation_id: int) -> None:
+        """Record that a reserved release failed; its budget stays spent.
+
+        Why is not kept: whether it was the engine, the disk or a refusal may depend on the private table.
+        """
         from sfumato.ledger import reserve
 
-        reserve.finish(self._store, reservation_id, state="failed", artefact=None, reason=str(reason))
+        reserve.finish(self._store, reservation_id, state="failed", artefact=None)
+
+    def would_fit(self, dataset: str, charge: Charge, *, recipient: str | None = None) -> str | None:
+        """The sentence with which `reserve` would refuse a charge now, or ``None`` if it fits. Nothing is written.
+
+        For charges one after the other, see `caps` and `sfumato.ledger.foresee`.
+        """
+        return self.caps(dataset).refusal(charge, recipient)
+
+    def caps(self, dataset: str) -> Caps:
+        """Every cap of a dataset and what it has carried: a copy to ask "what if" with.
+
+        >>> import tempfile
+        >>> from sfumato.privacy.charge import Charge
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Ledger.open(Path(folder) / "clinic.ledger")
+        ...     ledger.register("clinic", epsilon=1)
+        ...     ledger.caps("clinic").after(Charge.of("0.9")).refusal(Charge.of("0.4"))
+        "asked ε 0.4, 0.1 of 1 left for 'clinic'; lower its epsilon or share, or open a new ledger period. Nothing was
+        spent"
+        """
+        from sfumato.ledger import queries
+
+        return queries.caps(self._store, dataset)
+
+    def find(self, dataset: str, request: str | Mapping[str, Any], *, recipient: str | None = None) -> Reservation | None:
+        """The committed release that `reserve` would return for a request at no cost, or ``None``. Nothing is written."""
+        from sfumato.ledger import queries
+
+        return queries.find(self._store, dataset, request, recipient)
 
     def balance(self, dataset: str) -> Balance:
         """Who has what left."""
@@ -169,6 +210,12 @@ class Ledger:
         from sfumato.ledger import queries
 
         return queries.history(self._store, dataset)
+
+    def entry(self, dataset: str, reservation_id: int) -> Release | None:
+        """One release of a dataset, without reading all the others; ``None`` if the dataset has no such release."""
+        from sfumato.ledger import queries
+
+        return queries.entry(self._store, dataset, reservation_id)
 
     def datasets(self) -> list[str]:
         """Names of the registered datasets."""

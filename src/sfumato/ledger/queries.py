@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, and_, func, select
 
 from sfumato.errors import LedgerError
 from sfumato.ledger import cohorts, schema
+from sfumato.ledger.caps import MAX_BIGINT, Caps
 from sfumato.ledger.database import Store
-from sfumato.ledger.records import Balance, Limit, Release
-from sfumato.ledger.reserve import read_limits, unknown
+from sfumato.ledger.records import Balance, Limit, Release, Reservation, canonical
+from sfumato.ledger.register import check_same
+from sfumato.ledger.reserve import committed, read_caps, unknown
 from sfumato.privacy.units import epsilon_text
 
 
@@ -27,17 +31,17 @@ def balance(store: Store, dataset: str) -> Balance:
     """See `sfumato.ledger.Ledger.balance`."""
     with store.read() as connection:
         dataset_id = _find(connection, dataset)
+        granted = read_caps(connection, dataset_id, dataset)[0]
         by_kind: defaultdict[str, list[Limit]] = defaultdict(list)
-        for limit in read_limits(connection, dataset_id):
+        for limit in granted.limits:
             by_kind[limit.kind].append(limit)
-        group = cohorts.load(connection, dataset_id)
         return Balance(
             dataset=dataset,
             total=by_kind["total"][0],
             together=by_kind["together"][0] if by_kind["together"] else None,
             attributes=tuple(by_kind["attribute"]),
             recipients=tuple(by_kind["recipient"]),
-            people=None if group is None else group.people,
+            people=granted.people,
             releases=_releases(connection, dataset_id),
         )
 
@@ -46,6 +50,48 @@ def history(store: Store, dataset: str) -> tuple[Release, ...]:
     """See `sfumato.ledger.Ledger.history`."""
     with store.read() as connection:
         return _releases(connection, _find(connection, dataset))
+
+
+def entry(store: Store, dataset: str, release_id: int) -> Release | None:
+    """See `sfumato.ledger.Ledger.entry`."""
+    if not 0 < release_id <= MAX_BIGINT:  # read from a file that anybody may have written
+        return None
+    with store.read() as connection:
+        found = _releases(connection, _find(connection, dataset), only=release_id)
+        return found[0] if found else None
+
+
+def caps(store: Store, dataset: str) -> Caps:
+    """See `sfumato.ledger.Ledger.caps`."""
+    with store.read() as connection:
+        return read_caps(connection, _find(connection, dataset), dataset)[0]
+
+
+def find(store: Store, dataset: str, request: str | Mapping[str, Any], recipient: str | None) -> Reservation | None:
+    """See `sfumato.ledger.Ledger.find`."""
+    with store.read() as connection:
+        return committed(connection, _find(connection, dataset), canonical(request), recipient)
+
+
+def standing(
+    where: str | Path, asked: Caps, requests: Sequence[tuple[str, str | None]]
+) -> tuple[Caps, list[int | None]] | None:
+    """Where a dataset stands: its caps, and the entry that paid for each request; ``None`` when it is not registered.
+
+    Only reads, and only columns that every format of the ledger has.
+    """
+    store = Store.existing(where)
+    if store is None:
+        return None
+    with store.read() as connection:
+        query = select(schema.datasets.c.id).where(schema.datasets.c.name == asked.dataset)
+        dataset_id = connection.execute(query).scalar()
+        if dataset_id is None:
+            return None
+        there = read_caps(connection, int(dataset_id), asked.dataset)[0]
+        check_same(there, asked)
+        stored = [committed(connection, int(dataset_id), request, recipient) for request, recipient in requests]
+        return there, [None if paid is None else paid.id for paid in stored]
 
 
 def verify(store: Store, dataset: str) -> None:
@@ -60,12 +106,12 @@ def verify(store: Store, dataset: str) -> None:
             .group_by(table.c.kind, table.c.name)
         )
         added = {(kind, name): int(nano) for kind, name, nano in connection.execute(sums)}
+        granted, group = read_caps(connection, dataset_id, dataset)
         wrong = [
             f"{limit.kind} {limit.name}".strip()
-            for limit in read_limits(connection, dataset_id)
+            for limit in granted.limits
             if limit.spent != added.get((limit.kind, limit.name), 0)
         ]
-        group = cohorts.load(connection, dataset_id)
         if group is not None:
             total = np.zeros_like(group.people.levels)
             for row in connection.execute(_people_charges(dataset_id)):
@@ -96,26 +142,25 @@ def _people_charges(dataset_id: int):  # type: ignore[no-untyped-def]  # SQLAlch
     )
 
 
-def _releases(connection: Connection, dataset_id: int) -> tuple[Release, ...]:
-    table, lines = schema.releases, schema.charges
+def _releases(connection: Connection, dataset_id: int, only: int | None = None) -> tuple[Release, ...]:
+    table, lines, shape = schema.releases, schema.charges, schema.people_charges
+    chosen = table.c.dataset_id == dataset_id
+    if only is not None:
+        chosen = and_(chosen, table.c.id == only)
     paid: defaultdict[int, list[tuple[str, str, int]]] = defaultdict(list)
-    joined = select(lines).join(table, table.c.id == lines.c.release_id).where(table.c.dataset_id == dataset_id)
-    for row in connection.execute(joined.order_by(lines.c.release_id, lines.c.kind, lines.c.name)):
-        paid[row.release_id].append((row.kind, row.name, int(row.nano)))
-    shape = schema.people_charges
-    steps = (
-        select(shape.c.release_id, shape.c.step, shape.c.vector.is_(None))
-        .join(table, table.c.id == shape.c.release_id)
-        .where(table.c.dataset_id == dataset_id)
-    )
+    joined = select(lines.c.release_id, lines.c.kind, lines.c.name, lines.c.nano).join(table).where(chosen)
+    for release, kind, name, nano in connection.execute(joined.order_by(lines.c.release_id, lines.c.kind, lines.c.name)):
+        paid[release].append((kind, name, int(nano)))
+    steps = select(shape.c.release_id, shape.c.step, shape.c.vector.is_(None)).join(table).where(chosen)
     people = {
         release: f"the budget, at most {epsilon_text(step)}" if plain else f"by group, at most {epsilon_text(step)}"
         for release, step, plain in connection.execute(steps)
     }
-    rows = connection.execute(select(table).where(table.c.dataset_id == dataset_id).order_by(table.c.id))
+    rows = connection.execute(select(table).where(chosen).order_by(table.c.id))
     return tuple(
         Release(
             id=int(row.id),
+            name=row.name,
             state=row.state,
             request=row.request,
             fingerprint=row.fingerprint,
@@ -124,8 +169,7 @@ def _releases(connection: Connection, dataset_id: int) -> tuple[Release, ...]:
             total=int(row.total),
             charges=tuple(paid[row.id]),
             people=people.get(row.id),
-            artefact=None if row.artefact is None else json.loads(row.artefact),
-            reason=row.reason,
+            stored=row.artefact,
             reserved_at=row.reserved_at,
             finished_at=row.finished_at,
         )

@@ -1,6 +1,7 @@
 """What the ledger hands out: reservations, releases, and who has what left.
 
-All amounts are whole nano-ε; ``to_dict`` writes them as exact decimal strings, so that JSON keeps every digit.
+All amounts are whole nano-ε; ``to_dict`` writes them as exact decimal strings, so that JSON keeps every digit. Times are
+kept to the minute: finer ones would publish how long a release took, and that may depend on the private table.
 """
 
 from __future__ import annotations
@@ -33,6 +34,19 @@ def canonical(request: str | Mapping[str, Any]) -> str:
         return json.dumps(request, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"a request is recorded as JSON: {error}") from None
+
+
+def readable(text: str, what: str) -> str:
+    """A name that people will read in a list; refused when it is blank or would disturb the list.
+
+    >>> readable("count\\nof what", "a release")
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.InputError: a release needs a name of printable characters, for example 'clinic'; got 'count\\nof what'
+    """
+    if not text.strip() or not text.isprintable():
+        raise InputError(f"{what} needs a name of printable characters, for example 'clinic'; got {text!r}")
+    return text
 
 
 @dataclass(frozen=True)
@@ -116,39 +130,108 @@ def _range(values: NDArray[np.int64]) -> list[str]:
 
 @dataclass(frozen=True)
 class Release:
-    """One line of the history: who asked for what, what it cost, how it ended."""
+    """One line of the history: who asked for what, what it cost, how it ended.
+
+    Attributes
+    ----------
+    id : int
+        The ledger's number for it.
+    name : str or None
+        What the release was called.
+    state : str
+        ``"reserved"``, ``"committed"`` or ``"failed"``. Why one failed is not kept: it may depend on the private table.
+    request : str
+        What was asked, as canonical JSON; `kind`, `columns` and `where` are read from it.
+    recipient : str or None
+        Who sees it; ``None`` is everybody.
+    by : str or None
+        Who asked, if they said so.
+    total : int
+        What it cost the person who lost most, in nano-ε.
+    stored : str or None
+        What was committed, as JSON; see `artefact`.
+    reserved_at, finished_at : str
+        Minutes in UTC.
+    """
 
     id: int
+    name: str | None
     state: str
     request: str
     fingerprint: str
     recipient: str | None
-    by: str
+    by: str | None
     total: int
     charges: tuple[tuple[str, str, int], ...]
     people: str | None
-    artefact: dict[str, Any] | None
-    reason: str | None
+    stored: str | None
     reserved_at: str
     finished_at: str | None
 
+    @property
+    def artefact(self) -> dict[str, Any] | None:
+        """What `Ledger.commit` was given. Read when asked for: a history of large results is not."""
+        return None if self.stored is None else dict(json.loads(self.stored))
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of release: count, histogram..."""
+        return question(self.request)[0]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that were asked for by name."""
+        return question(self.request)[1]
+
+    @property
+    def where(self) -> str | None:
+        """The condition on rows, as it was asked."""
+        return question(self.request)[2]
+
     def to_dict(self) -> dict[str, Any]:
         """Exact decimals as text; the request as it was asked."""
+        kind, columns, where = question(self.request)
         return {
             "id": self.id,
-            "state": self.state,
-            "request": self.request,
-            "fingerprint": self.fingerprint,
+            "name": self.name,
+            "kind": kind,
+            "columns": list(columns),
+            "where": where,
             "recipient": self.recipient,
             "by": self.by,
+            "state": self.state,
             "total": epsilon_text(self.total),
             "charges": [{"kind": k, "name": n, "epsilon": epsilon_text(c)} for k, n, c in self.charges],
             "people": self.people,
-            "artefact": self.artefact,
-            "reason": self.reason,
             "reserved_at": self.reserved_at,
             "finished_at": self.finished_at,
+            "request": self.request,
+            "fingerprint": self.fingerprint,
+            "artefact": self.artefact,
         }
+
+
+def question(request: str) -> tuple[str | None, tuple[str, ...], str | None]:
+    """Kind, columns and condition of a request, as far as its text says them.
+
+    >>> question('{"kind":"mean","parameters":{"column":"age"},"where":"ward = 3"}')
+    ('mean', ('age',), 'ward = 3')
+    """
+    try:
+        asked = json.loads(request)
+    except (ValueError, RecursionError):
+        asked = None
+    if not isinstance(asked, dict):
+        return None, (), None
+    named: dict[str, None] = {}  # keeps the order and drops repetitions
+    for place in (asked, asked.get("parameters"), asked.get("options")):  # options: what parameters were called once
+        for key in ("column", "columns", "target", "attributes") if isinstance(place, dict) else ():
+            found = place.get(key)
+            if found is not None:
+                names = found if isinstance(found, list) else [found]
+                named.update((name, None) for name in names if isinstance(name, str))
+    kind, where = asked.get("kind"), asked.get("where")
+    return kind if isinstance(kind, str) else None, tuple(named), where if isinstance(where, str) else None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,11 @@
 
 ``ledger_limits`` and ``ledger_people`` hold running totals; ``ledger_charges`` and ``ledger_people_charges`` hold
 every single charge and are append-only, so each total can be added up again from what it is made of.
+
+Times are minutes in UTC, and the tables take no finer ones: a release's two times would tell how long it took, and that
+may depend on the private table. For the same reason there is one way to have failed, and no room for why.
+
+A change to these tables raises ``VERSION`` and adds a step to `sfumato.ledger.migrate`.
 """
 
 from __future__ import annotations
@@ -20,9 +25,10 @@ from sqlalchemy import (
 )
 
 FORMAT = "sfumato-ledger"
-VERSION = 1
+VERSION = 2
 
 metadata = MetaData()
+_MINUTE = "LIKE '____-__-__T__:__Z'"
 _ID = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER PRIMARY KEY counts up by itself on SQLite
 
 meta = Table(
@@ -38,6 +44,7 @@ datasets = Table(
     Column("id", _ID, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
     Column("created_at", Text, nullable=False),
+    CheckConstraint(f"created_at {_MINUTE}", name="ledger_datasets_minute"),
     sqlite_autoincrement=True,
 )
 
@@ -68,18 +75,22 @@ releases = Table(
     metadata,
     Column("id", _ID, primary_key=True),
     Column("dataset_id", ForeignKey("ledger_datasets.id"), nullable=False),
+    Column("name", Text),
     Column("fingerprint", Text, nullable=False),
     Column("request", Text, nullable=False),
     Column("recipient", Text),
-    Column("asked_by", Text, nullable=False),
+    Column("asked_by", Text),
     Column("total", BigInteger, nullable=False),
     Column("state", Text, nullable=False),
     Column("artefact", Text),
-    Column("reason", Text),
     Column("reserved_at", Text, nullable=False),
     Column("finished_at", Text),
     CheckConstraint("state IN ('reserved', 'committed', 'failed')", name="ledger_releases_state"),
     CheckConstraint("(state = 'committed') = (artefact IS NOT NULL)", name="ledger_releases_artefact"),
+    CheckConstraint("(state = 'reserved') = (finished_at IS NULL)", name="ledger_releases_finished"),
+    CheckConstraint(
+        f"reserved_at {_MINUTE} AND (finished_at IS NULL OR finished_at {_MINUTE})", name="ledger_releases_minute"
+    ),
     Index("ledger_releases_asked", "dataset_id", "fingerprint"),
     sqlite_autoincrement=True,
 )

@@ -43,7 +43,7 @@ _UPDATES: tuple[tuple[Table, str, str], ...] = (
     (
         schema.releases,
         "OLD.state <> 'reserved' OR NEW.state = 'reserved' OR "
-        + _changed(schema.releases, "state", "artefact", "reason", "finished_at"),
+        + _changed(schema.releases, "state", "artefact", "finished_at"),
         "a release is finished once and never changed",
     ),
     *((table, "", "recorded lines never change") for table in _APPEND_ONLY),
@@ -51,10 +51,18 @@ _UPDATES: tuple[tuple[Table, str, str], ...] = (
 
 
 def install(connection: Connection) -> None:
-    """Create every trigger, in the transaction that creates the tables."""
+    """Create every trigger, in the transaction that creates or changes the tables."""
     statements = _sqlite() if connection.dialect.name == "sqlite" else _postgres()
     for statement in statements:
         connection.execute(text(statement))
+
+
+def remove(connection: Connection) -> None:
+    """Drop every trigger; only for a migration, which installs them again before its transaction ends."""
+    for table in schema.metadata.sorted_tables:
+        on = "" if connection.dialect.name == "sqlite" else f" ON {table.name}"
+        for name in ("keep", "keep_all", "replace", "change"):
+            connection.execute(text(f"DROP TRIGGER IF EXISTS {table.name}_{name}{on}"))
 
 
 def _sqlite() -> Iterator[str]:

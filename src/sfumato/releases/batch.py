@@ -157,7 +157,8 @@ def _settle(ledger: Ledger, dataset: str, recipient: str | None, asked: str, ear
     A certificate is a file that anybody can write: only the ledger knows what was charged. Its entry must be the same
     request, for this recipient or for everybody, and, once committed, the very same release.
     """
-    entry = next((e for e in ledger.history(dataset) if e.id == earlier.get("reservation")), None)
+    number = earlier.get("reservation")
+    entry = ledger.entry(dataset, number) if isinstance(number, int) else None
     if entry is None or entry.request != asked:
         raise InputError(
             f"{folder} holds a certificate that this ledger has never charged; it belongs to another ledger: "

@@ -180,6 +180,7 @@ def charge_and_run(
         ledger_charge(priced),
         request=request,
         recipient=priced.request.recipient,
+        name=priced.request.name,
     )
     if reservation.repeated:
         return None, reservation
@@ -188,25 +189,25 @@ def charge_and_run(
         progress("reading aggregates and adding noise")
         result = run(priced, dataset, source=source)
     except SfumatoError as error:
-        ledger.fail(reservation.id, "failed")
+        ledger.fail(reservation.id)
         raise type(error)(
             f"{str(error).rstrip('.')}. The budget of release {name!r} stays spent: the table was read"
         ) from None
     except Exception:
         # The words of the failure, and even its kind, may depend on the private table: neither is told nor kept.
-        ledger.fail(reservation.id, "failed")
+        ledger.fail(reservation.id)
         raise SfumatoError(
             f"release {name!r} failed while the table was read; its budget stays spent. Details could quote "
             "private values and are not shown: check the table against the schema on its own side"
         ) from None
     except BaseException:  # Ctrl-C: the table may have been read
-        ledger.fail(reservation.id, "failed")
+        ledger.fail(reservation.id)
         raise
     try:
         progress("writing the release")
         remembered = finish(result, reservation, fingerprint)
     except Exception as error:  # from here on everything is made of the released figures: the reason may be told
-        ledger.fail(reservation.id, "failed")
+        ledger.fail(reservation.id)
         reason = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
         raise SfumatoError(
             f"release {name!r} could not be written ({reason}); its budget stays spent because the table was "

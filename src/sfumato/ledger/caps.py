@@ -1,0 +1,219 @@
+"""The rule of the ledger: what a charge asks of every cap, and whether each of them can pay.
+
+Nothing here knows a database. `reserve` reads the caps under the dataset's lock and applies the rule before it writes;
+a preview applies the same rule to the same caps and writes nothing. So what a preview foresees is what happens.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import BudgetError, InputError
+from sfumato.ledger.records import Limit, People, readable
+from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBudgets
+from sfumato.privacy.charge import Charge
+from sfumato.privacy.units import Epsilon, epsilon_text, positive_nano
+
+MAX_BIGINT = 2**63 - 1  # what a column without a cap can still count to
+
+
+@dataclass(frozen=True, eq=False)
+class Price:
+    """A charge that fits, spelt out: what each single cap and each person group pays, in nano-ε."""
+
+    total: int
+    limits: tuple[tuple[Limit, int], ...]
+    people: NDArray[np.int64] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Caps:
+    """Everything that bounds the releases of one dataset, with what each bound has carried so far.
+
+    Attributes
+    ----------
+    dataset : str
+        Its name in the ledger.
+    limits : tuple of Limit
+        The single caps: on the total, on attributes, on recipients and on recipients together.
+    people : People or None
+        The public roster and what its people have spent.
+
+    Examples
+    --------
+    >>> caps = Caps.of("clinic", epsilon=1)
+    >>> caps.refusal(Charge.of("0.9")) is None
+    True
+    >>> caps.after(Charge.of("0.9")).refusal(Charge.of("0.4"))
+    "asked ε 0.4, 0.1 of 1 left for 'clinic'; lower its epsilon or share, or open a new ledger period. Nothing was spent"
+    """
+
+    dataset: str
+    limits: tuple[Limit, ...]
+    people: People | None = None
+
+    def __post_init__(self) -> None:
+        # A fixed order: which of two equally tight caps a refusal names must not depend on a database's collation.
+        object.__setattr__(self, "limits", tuple(sorted(self.limits, key=lambda limit: (limit.kind, limit.name))))
+
+    @classmethod
+    def of(
+        cls,
+        dataset: str,
+        *,
+        epsilon: Epsilon | None = None,
+        people: PersonBudgets | None = None,
+        attributes: AttributeBudgets | None = None,
+        recipients: RecipientBudgets | None = None,
+    ) -> Caps:
+        """The caps of a dataset before its first release; see `Ledger.register`."""
+        readable(dataset, "a dataset")
+        total = None if epsilon is None else int(positive_nano(epsilon))
+        limits = [Limit("total", "", total, 0)]
+        if attributes is not None:
+            limits += [Limit("attribute", name, int(nano), 0) for name, nano in attributes.nano.items()]
+        if recipients is not None:
+            limits += [Limit("recipient", name, int(nano), 0) for name, nano in recipients.nano.items()]
+            if recipients.together is not None:
+                limits.append(Limit("together", "", int(recipients.together), 0))
+        group = None
+        if people is not None:
+            group = People(people.levels, people.counts, np.zeros_like(people.levels), people.names)
+        return cls(dataset, tuple(limits), group)
+
+    def differing(self, other: Caps) -> list[str]:
+        """Which kinds of cap are granted otherwise in `other`; what was spent does not matter."""
+        mine, theirs = ({(c.kind, c.name, c.cap) for c in caps.limits} for caps in (self, other))
+        different = sorted({kind for kind, _, _ in mine ^ theirs})
+        return different if _same_grants(self.people, other.people) else [*different, "people"]
+
+    def check(self, charge: Charge, recipient: str | None = None) -> Price:
+        """What a charge asks of every cap, if all of them can pay.
+
+        A charge that names no person groups costs everybody its total. One that names no attribute may concern all of
+        them, and a release to nobody in particular is seen by every recipient: both then pay the total.
+
+        Raises
+        ------
+        BudgetError
+            A cap would be passed; the message names the tightest one.
+        InputError
+            The charge is not one for these caps.
+        """
+        total = _whole(charge.total, "the total")
+        attributes = {name: _whole(nano, f"attribute {name!r}") for name, nano in charge.attributes.items()}
+        self._known("attribute", set(attributes))
+        self._known("recipient", set() if recipient is None else {recipient})
+        asks = []
+        for limit in self.limits:
+            nano = total
+            if limit.kind == "attribute" and attributes:
+                nano = attributes.get(limit.name, 0)
+            elif limit.kind == "recipient" and recipient not in (None, limit.name):
+                nano = 0
+            asks.append((limit, nano))
+        price = Price(total, tuple(asks), self._people_pay(total, charge.people))
+        refused = list(self._short(price))
+        if refused:
+            raise BudgetError(_sentence(refused))
+        return price
+
+    def refusal(self, charge: Charge, recipient: str | None = None) -> str | None:
+        """The sentence with which `check` refuses a charge, or ``None`` when it fits."""
+        try:
+            self.check(charge, recipient)
+        except (BudgetError, InputError) as refused:
+            return str(refused)
+        return None
+
+    def after(self, charge: Charge, recipient: str | None = None) -> Caps:
+        """The caps once a charge was paid; raises as `check` does when it does not fit."""
+        price = self.check(charge, recipient)
+        limits = tuple(replace(limit, spent=limit.spent + nano) for limit, nano in price.limits)
+        if self.people is None or price.people is None:
+            return replace(self, limits=limits)
+        return replace(self, limits=limits, people=replace(self.people, spent=self.people.spent + price.people))
+
+    def _known(self, kind: str, named: set[str]) -> None:
+        known = {limit.name for limit in self.limits if limit.kind == kind}
+        if known and named - known:
+            strange = min(named - known)
+            raise InputError(
+                f"{kind} {strange!r} has no budget in '{self.dataset}'; it has {', '.join(sorted(known))}. "
+                f"Name one of those, or give {strange!r} a budget in a new ledger period"
+            )
+
+    def _people_pay(self, total: int, charge: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+        if self.people is None:
+            return None
+        levels = self.people.levels
+        if charge is None:
+            return np.full(len(levels), total, dtype=np.int64)
+        if charge.shape != levels.shape:
+            raise InputError(
+                f"the charge is for {charge.size} person groups but the ledger's roster has {levels.size}; "
+                "compute it from the roster that was registered"
+            )
+        return charge
+
+    def _short(self, price: Price) -> Iterator[tuple[int, int, str]]:
+        """The caps that cannot pay: what was asked, what is left, and whose it is."""
+        for limit, nano in price.limits:
+            cap = MAX_BIGINT if limit.cap is None else limit.cap
+            if nano > cap - limit.spent:
+                whose = {
+                    "total": f"'{self.dataset}'",
+                    "together": f"all recipients of '{self.dataset}' together",
+                }.get(limit.kind, f"{limit.kind} '{limit.name}' of '{self.dataset}'")
+                yield nano, cap - limit.spent, f"of {epsilon_text(cap)} left for {whose}"
+        if self.people is not None and price.people is not None:
+            worst = _worst_group(self.people, price.people)
+            if worst is not None:
+                left = int(self.people.left[worst])
+                budget, heads = epsilon_text(int(self.people.levels[worst])), int(self.people.counts[worst])
+                tier = f"in tier '{self.people.names[worst]}'" if self.people.names else "with that budget"
+                whose = f"of {budget} left for each of {heads:,} people {tier} in '{self.dataset}'"
+                yield int(price.people[worst]), left, whose
+
+
+def _whole(nano: object, what: str) -> int:
+    # int() would cut Charge(0.9) down to nothing, and True is no amount.
+    if not isinstance(nano, bool):
+        try:
+            return operator.index(nano)  # type: ignore[arg-type]
+        except TypeError:
+            pass
+    raise InputError(f"a charge is a whole number of nano-ε but {what} is {nano!r}; Charge.of(...) takes an ε such as 0.9")
+
+
+def _worst_group(people: People, asked: NDArray[np.int64]) -> int | None:
+    left = people.left
+    short = np.flatnonzero(asked > left)
+    return int(short[np.argmin(left[short] / asked[short])]) if short.size else None
+
+
+def _sentence(refused: Sequence[tuple[int, int, str]]) -> str:
+    # The tightest cap is the one that would let the smallest share of its charge through.
+    asked, left, whose = min(refused, key=lambda r: Fraction(r[1], r[0]))
+    others = len(refused) - 1
+    more = f" ({others} more cap{'s' * (others > 1)} would be passed)" if others else ""
+    return (
+        f"asked ε {epsilon_text(asked)}, {epsilon_text(left)} {whose}{more}; "
+        "lower its epsilon or share, or open a new ledger period. Nothing was spent"
+    )
+
+
+def _same_grants(mine: People | None, theirs: People | None) -> bool:
+    if mine is None or theirs is None:
+        return mine is theirs
+    return (
+        np.array_equal(mine.levels, theirs.levels)
+        and np.array_equal(mine.counts, theirs.counts)
+        and mine.names == theirs.names
+    )

@@ -1,0 +1,102 @@
+"""Looking at a ledger without writing anything, not even the ledger where there is none yet.
+
+Above all: what it would say to a whole plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import BudgetError, InputError
+from sfumato.ledger.caps import Caps
+from sfumato.ledger.records import canonical
+from sfumato.privacy.charge import Charge
+
+
+@dataclass(frozen=True, eq=False)
+class Ask:
+    """A request with its price, as it would be given to `Ledger.reserve`."""
+
+    charge: Charge
+    request: str | Mapping[str, Any]
+    recipient: str | None = None
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What `Ledger.reserve` would do with a request.
+
+    Attributes
+    ----------
+    refusal : str or None
+        The sentence it would be refused with; nothing is then charged.
+    paid : bool
+        It costs nothing, because the same request is in the ledger as committed or stands earlier in the plan.
+    entry : int or None
+        The ledger's number for the release that paid for it.
+    """
+
+    refusal: str | None = None
+    paid: bool = False
+    entry: int | None = None
+
+
+def datasets_at(where: str | Path) -> list[str]:
+    """Names of the datasets registered in a ledger; none where there is no ledger. Nothing is made or changed."""
+    from sfumato.ledger.database import Store
+    from sfumato.ledger.queries import datasets
+
+    store = Store.existing(where)
+    return [] if store is None else datasets(store)
+
+
+def foresee(where: str | Path | None, caps: Caps, asks: Iterable[Ask]) -> list[Foreseen]:
+    """What would happen if these requests were made one after the other and each of them succeeded.
+
+    A request that is refused charges nothing, so later ones are judged as if it had not been made.
+
+    Parameters
+    ----------
+    where : path or URL, optional
+        The ledger. Where there is none, or the dataset is not registered in it, the caps are as good as new.
+    caps : Caps
+        What the dataset would be registered with; see `Caps.of`.
+    asks : iterable of Ask
+        The requests, in the order in which they would be made.
+
+    Raises
+    ------
+    LedgerError
+        The dataset is registered with other numbers, or the ledger cannot be read.
+
+    Examples
+    --------
+    >>> half = [Ask(Charge.of("0.5"), {"count": where}) for where in ("age >= 65", "age < 18", "age >= 65", "true")]
+    >>> [(said.paid, said.refusal) for said in foresee(None, Caps.of("clinic", epsilon=1), half)]
+    [(False, None), (False, None), (True, None), (False, "asked ε 0.5, 0 of 1 left for 'clinic'; ...")]
+    """
+    asked = [(ask, canonical(ask.request)) for ask in asks]
+    stored: list[int | None] = [None] * len(asked)
+    if where is not None:
+        from sfumato.ledger import queries
+
+        known = queries.standing(where, caps, [(request, ask.recipient) for ask, request in asked])
+        if known is not None:
+            caps, stored = known
+    seen: set[tuple[str, str | None]] = set()
+    said = []
+    for (ask, request), entry in zip(asked, stored, strict=True):
+        if entry is not None or (request, None) in seen or (request, ask.recipient) in seen:
+            said.append(Foreseen(paid=True, entry=entry))
+            continue
+        try:
+            caps = caps.after(ask.charge, ask.recipient)
+        except (BudgetError, InputError) as refused:
+            said.append(Foreseen(refusal=str(refused)))
+            continue
+        seen.add((request, ask.recipient))
+        said.append(Foreseen())
+    return said
