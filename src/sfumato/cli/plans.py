@@ -25,7 +25,8 @@ def preview(plan: PlanFile, as_json: Json = False) -> None:
 
     priced = price_plan(load(plan))
     if as_json:
-        print_json({"plan": str(plan), "releases": [show.priced_record(p) for p in priced]})
+        found = {"findings": list(priced.findings), "releases": [show.priced_record(p) for p in priced]}
+        print_json({"plan": str(plan), **found})
         return
     show.show_preview(console(), priced)
 
@@ -34,6 +35,9 @@ def preview(plan: PlanFile, as_json: Json = False) -> None:
 def release(
     plan: PlanFile,
     only: Annotated[str | None, typer.Option(help="Run only the release of this name.")] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Who asks, for the ledger.", envvar="SFUMATO_USER", show_default=False)
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Charge the ledger, make the releases and write their folders. An identical release is never charged twice."""
@@ -46,7 +50,7 @@ def release(
     stopped: StoppedError | None = None
     with show.progress(screen, len(loaded.releases) if only is None else 1, quiet=as_json) as step:
         try:
-            outcomes = run_plan(loaded, only=only, progress=step, notice=console(stderr=True).print)
+            outcomes = run_plan(loaded, only=only, progress=step, notice=console(stderr=True).print, by=by)
         except StoppedError as error:
             outcomes, stopped = error.outcomes, error
     if as_json:

@@ -15,7 +15,7 @@ from sfumato.privacy.units import epsilon_text
 
 if TYPE_CHECKING:
     from sfumato.ledger import Balance
-    from sfumato.releases.batch import Outcome
+    from sfumato.releases.batch import Outcome, PlanPreview
     from sfumato.releases.pipeline import Priced
     from sfumato.results import Result
 
@@ -33,12 +33,17 @@ def priced_record(priced: Priced) -> dict[str, Any]:
         "where": request.where,
         "share": None if request.share is None else str(request.share),
         "chosen": priced.chosen.mechanism,
+        "notes": list(priced.notes),
+        "refusal": None if priced.foreseen is None else priced.foreseen.refusal,
+        "already_paid": priced.foreseen is not None and priced.foreseen.paid,
         "offers": [offer_record(o) for o in priced.offers],
     }
 
 
-def show_preview(console: Console, priced: list[Priced]) -> None:
-    """One table per release, the chosen mechanism marked."""
+def show_preview(console: Console, priced: PlanPreview) -> None:
+    """One table per release, the chosen mechanism marked, then what the ledger would say."""
+    for sentence in priced.findings:
+        console.print(f"[yellow]note:[/yellow] {escape(sentence)}")
     for item in priced:
         request = item.request
         title = f"{request.name}: {request.kind}" + (f" where {request.where}" if request.where else "")
@@ -59,6 +64,12 @@ def show_preview(console: Console, priced: list[Priced]) -> None:
             mark = "→" if offer is item.chosen else ""
             table.add_row(mark, offer.mechanism, error, cost, offer.note)
         console.print(table)
+        for note in item.notes:
+            console.print(f"[yellow]note:[/yellow] {escape(note)}")
+        if item.foreseen is not None and item.foreseen.paid:
+            console.print("already paid for: it costs nothing")
+        if item.foreseen is not None and item.foreseen.refusal is not None:
+            console.print(f"[red]would be refused:[/red] {escape(item.foreseen.refusal)}")
         console.print()
 
 
@@ -118,12 +129,13 @@ def show_balance(console: Console, balance: Balance) -> None:
         table.add_row(*row)
     console.print(table)
     history = Table(title="releases", title_justify="left", show_edge=False, pad_edge=False)
-    for head in ("#", "state", "asked", "ε", "when"):
+    for head in ("#", "release", "asked", "for", "by", "ε", "state", "when"):
         history.add_column(head, overflow="fold")
     for entry in data["releases"]:
-        history.add_row(
-            str(entry["id"]), entry["state"], _asked(entry["request"]), entry["total"], str(entry["reserved_at"])[:19]
-        )
+        who, by = entry["recipient"] or "everybody", entry["by"] or ""
+        when = str(entry["reserved_at"]).replace("T", " ")[:16]
+        texts = (str(entry["id"]), entry["name"] or "", _asked(entry), who, by, entry["total"], entry["state"], when)
+        history.add_row(*map(escape, texts))
     console.print(history)
 
 
@@ -174,15 +186,11 @@ def show_audit(console: Console, results: Any) -> None:
     console.print(table)
 
 
-def _asked(request: Any) -> str:
-    import json
-
-    try:
-        asked = json.loads(request) if isinstance(request, str) else request
-        text = f"{asked['kind']}, {asked['chosen']}"
-        return text + (f", where {asked['where']}" if asked.get("where") else "")
-    except (ValueError, KeyError, TypeError):
-        return str(request)[:80]
+def _asked(entry: dict[str, Any]) -> str:
+    """What was asked: mean of age, where ward = 'A'."""
+    of = " x ".join(entry["columns"])
+    text = (entry["kind"] or "") + (f" of {of}" if of else "")
+    return text + (f", where {entry['where']}" if entry["where"] else "")
 
 
 def _span(ends: list[str]) -> str:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import InputError, SfumatoError
-from sfumato.ledger import Ledger, Reservation
+from sfumato.errors import BudgetError, InputError, SfumatoError
+from sfumato.ledger import Ask, Caps, Ledger, Reservation, foresee
 from sfumato.offers import Facts
 from sfumato.privacy.source import SECURE, Source
 from sfumato.releases import folder as folders
 from sfumato.releases.certificate import certificate
-from sfumato.releases.pipeline import Priced, charge_and_run, default_shares, fingerprint_of, price, request_text
+from sfumato.releases.pipeline import (
+    Priced,
+    charge_and_run,
+    default_shares,
+    fingerprint_of,
+    ledger_charge,
+    price,
+    request_text,
+)
 from sfumato.releases.plan import Plan, read_plan
 from sfumato.results import Result
 
@@ -64,10 +72,49 @@ def load(path: str | Path) -> Plan:
     return read_plan(path)
 
 
-def preview(plan: Plan) -> list[Priced]:
-    """Price and expected error of every applicable mechanism. Opens the schema and the roster, never the table."""
+class PlanPreview(Sequence[Priced]):
+    """The releases of a plan with their prices, and what was found about the plan as a whole.
+
+    Attributes
+    ----------
+    findings : tuple of str
+        What is odd about the roster, in sentences with head counts.
+    """
+
+    def __init__(self, priced: Sequence[Priced], findings: tuple[str, ...]) -> None:
+        self._priced = tuple(priced)
+        self.findings = findings
+
+    def __len__(self) -> int:
+        return len(self._priced)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._priced[index]
+
+    @property
+    def refused(self) -> Priced | None:
+        """The first release that the ledger would refuse."""
+        return next((p for p in self._priced if p.foreseen is not None and p.foreseen.refusal is not None), None)
+
+
+def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
+    """Price and expected error of every applicable mechanism, against all caps, for the plan as a whole.
+
+    Opens the schema, the roster and, if there is one, the ledger; never the table. Nothing is written.
+    """
     budgets, facts = _facts(plan)
-    return [price(request, facts) for request in default_shares(plan.releases, budgets is not None)]
+    priced = [price(request, facts) for request in default_shares(plan.releases, budgets is not None)]
+    asks = [
+        Ask(ledger_charge(p), request_text(p, dataset_name=plan.dataset, source=source), p.request.recipient) for p in priced
+    ]
+    said = foresee(plan.ledger, _caps(plan, budgets), asks)
+    found = () if facts.roster is None else facts.roster.findings()
+    return PlanPreview([replace(p, foreseen=f) for p, f in zip(priced, said, strict=True)], found)
+
+
+def _caps(plan: Plan, budgets: PersonBudgets | None) -> Caps:
+    given: dict[str, Any] = {"attributes": plan.attributes, "recipients": plan.recipients}
+    return Caps.of(plan.dataset, epsilon=plan.epsilon, people=budgets, **given)
 
 
 def release(
@@ -77,21 +124,45 @@ def release(
     source: Source = SECURE,
     progress: Progress = _quiet,
     notice: Callable[[str], None] = lambda _: None,
+    by: str | None = None,
 ) -> list[Outcome]:
-    """Run the releases of a plan, each charged before it reads anything. `only` names one of them.
+    """Run the releases of a plan, each charged before it reads anything.
 
-    `notice` hears what a person should know, such as that the charges went to a new ledger. If a release fails after
-    others were made, `StoppedError` says which were.
+    A plan that cannot be paid as a whole is refused before anything is charged. If a release fails after others were made,
+    `StoppedError` says which were.
+
+    Parameters
+    ----------
+    plan : Plan
+    only : str, optional
+        Make only the release of this name.
+    source : Source
+        Random bits.
+    progress : callable
+        Hears the name of a release and the step it is at.
+    notice : callable
+        Hears what a person should know, such as that the charges went to a new ledger.
+    by : str, optional
+        Who asks, for the ledger.
+
+    Returns
+    -------
+    list of Outcome
     """
     from sfumato.tables import open as open_table
 
     budgets, _ = _facts(plan)
-    priced = preview(plan)
-    if only is not None:
-        priced = [p for p in priced if p.request.name == only]
-        if not priced:
-            names = ", ".join(r.name for r in plan.releases)
-            raise InputError(f"the plan has no release {only!r}; it has {names}")
+    if only is not None and only not in [r.name for r in plan.releases]:
+        raise InputError(f"the plan has no release {only!r}; it has {', '.join(r.name for r in plan.releases)}")
+    seen = preview(plan, source=source)
+    priced = [p for p in seen if only in (None, p.request.name)]
+    if only is None and seen.refused is not None and seen.refused.foreseen is not None:
+        raise BudgetError(
+            f"the plan as a whole cannot be paid: release {seen.refused.request.name!r} would be refused. "
+            f"{seen.refused.foreseen.refusal}. Change the plan, or make some of its releases with --only (only=...)"
+        )
+    for sentence in seen.findings:
+        notice(sentence)
     tables = [
         replace(
             open_table(plan.source, schema=item.facts.schema, table=plan.table, budgets=item.facts.roster), roster_only=True
@@ -106,7 +177,7 @@ def release(
         )
         for item, table in zip(priced, tables, strict=True):
             try:
-                outcomes.append(_one(plan, item, table, ledger, source, progress))
+                outcomes.append(_one(plan, item, table, ledger, source, progress, by))
             except (SfumatoError, KeyboardInterrupt) as error:
                 _stop(error, item.request.name, outcomes)
     finally:
@@ -124,7 +195,9 @@ def _stop(error: BaseException, name: str, outcomes: list[Outcome]) -> None:
     raise StoppedError(why, outcomes, name) from None
 
 
-def _one(plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Source, progress: Progress) -> Outcome:
+def _one(
+    plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Source, progress: Progress, by: str | None
+) -> Outcome:
     name = priced.request.name
     folder = plan.folder / name
     asked = request_text(priced, dataset_name=plan.dataset, source=source)
@@ -145,6 +218,7 @@ def _one(plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Sourc
         source=source,
         finish=finish,
         progress=lambda step: progress(name, step),
+        by=by,
     )
     if done is None:
         return _again(name, folder, dict(reservation.artefact or {}))

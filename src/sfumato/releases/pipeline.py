@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError, SfumatoError
-from sfumato.ledger import Ledger, Reservation
+from sfumato.ledger import Foreseen, Ledger, Reservation
 from sfumato.offers import Facts, Offer, Request, choose
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.meter import Meter
@@ -34,12 +34,27 @@ def silent(_: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """A request with its offers, best first, and the one that will run. Made from public facts only."""
+    """A request with its offers, best first, and the one that will run. Made from public facts only.
+
+    Attributes
+    ----------
+    request : Request
+    facts : Facts
+    offers : tuple of Offer
+    chosen : Offer
+        The one that will run.
+    notes : tuple of str
+        What public facts say beside the prices, such as that nobody can satisfy the condition.
+    foreseen : Foreseen or None
+        What the ledger would say to it, where a ledger was asked.
+    """
 
     request: Request
     facts: Facts
     offers: tuple[Offer, ...]
     chosen: Offer
+    notes: tuple[str, ...] = ()
+    foreseen: Foreseen | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +76,9 @@ def price(request: Request, facts: Facts) -> Priced:
         roster = None if facts.roster is None else facts.roster.share(part)
         facts = replace(facts, budgets=facts.budgets.share(part), roster=roster, granted=facts.budgets)
     offers = all_kinds()[request.kind].offers(request, facts)
-    return Priced(request, facts, tuple(offers), choose(offers, request.mechanism, place=f"release {request.name!r}"))
+    chosen = choose(offers, request.mechanism, place=f"release {request.name!r}")
+    empty = "the schema says that no row can satisfy this condition: the true answer is 0"
+    return Priced(request, facts, tuple(offers), chosen, (empty,) if facts.nobody(request.where) else ())
 
 
 def default_shares(requests: tuple[Request, ...], personal: bool) -> tuple[Request, ...]:
@@ -146,6 +163,7 @@ def run(priced: Priced, dataset: Dataset, *, source: Source = SECURE) -> Result:
     meter = Meter(
         limit=chosen.charge,
         budgets=chosen.budgets,
+        granted=None if chosen.budgets is None or priced.facts.granted is None else priced.facts.granted.levels,
         rows_per_person=priced.facts.rows_per_person,
         neighbours=chosen.neighbours,
         source=source,
@@ -165,6 +183,7 @@ def charge_and_run(
     source: Source = SECURE,
     finish: Callable[[Result, Reservation, str], dict[str, Any]],
     progress: Progress = silent,
+    by: str | None = None,
 ) -> tuple[Done | None, Reservation]:
     """Reserve, run, finish, commit. Returns None and the stored reservation when the same request was answered before.
 
@@ -181,6 +200,7 @@ def charge_and_run(
         request=request,
         recipient=priced.request.recipient,
         name=priced.request.name,
+        by=by,
     )
     if reservation.repeated:
         return None, reservation

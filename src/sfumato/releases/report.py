@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sfumato.privacy.group_losses import GroupLosses
 from sfumato.results import Result
 
 _STYLE = """
@@ -141,21 +142,18 @@ def _sections(result: Result) -> str:
     return "\n".join(out)
 
 
-def _people(guarantee: dict[str, Any]) -> str:
-    rows = guarantee.get("people")
-    if not rows:
+def _people(guarantee: Mapping[str, Any]) -> str:
+    if not guarantee.get("people"):
         return ""
-    step = -(-len(rows) // _MOST_ROWS)
-    shown = rows[::step]
-    left = "" if step == 1 else f"<p class=soft>{len(shown)} of {len(rows):,} groups; all are in certificate.json</p>"
-    return (
-        "<h3>What each group of people loses</h3>"
-        + _table(
-            ["group", "people", "granted ε", "used ε"],
-            [[r.get("group", ""), f"{r['people']:,}", r["granted"], r["used"]] for r in shown],
-        )
-        + left
+    rows = GroupLosses.from_list(guarantee["people"])
+    shown = rows.merged(_MOST_ROWS)
+    groups = int(rows.groups.sum())
+    merged = "" if groups == shown.rows else f"<p class=soft>{groups:,} groups in {shown.rows} rows, as ranges</p>"
+    table = _table(
+        ["group", "people", "granted ε", "share for this release", "used ε"],
+        [[r.get("group", ""), f"{r['people']:,}", r["granted"], r["share"], r["used"]] for r in shown.to_list()],
     )
+    return "<h3>What each group of people loses</h3>" + table + merged
 
 
 def _attributes(guarantee: dict[str, Any]) -> str:
