@@ -200,6 +200,16 @@ def test_looking_changes_no_byte(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [where]
 
 
+def test_caps_may_be_numpy_integers(where: str) -> None:
+    granted = {
+        "attributes": AttributeBudgets({"age": np.int64(9)}),  # type: ignore[dict-item]
+        "recipients": RecipientBudgets({"bank": np.int64(8)}, np.int64(7)),  # type: ignore[dict-item, arg-type]
+    }
+    Ledger.open(where).register("clinic", **granted)  # type: ignore[arg-type]
+    (said,) = foresee(where, Caps.of("clinic", **granted), [Ask(Charge(10), "a")])  # type: ignore[arg-type]
+    assert "0.000000007 of 0.000000007 left for all recipients of 'clinic' together (2 more caps" in str(said.refusal)
+
+
 @pytest.mark.parametrize("amount", [0.9, 1.0, True, np.float64(2), "3", None, float("nan")])
 def test_a_charge_is_whole_nano(where: str, amount: Any) -> None:
     ledger = Ledger.open(where)

@@ -236,6 +236,13 @@ def test_malformed_charges(arguments):
         Charge(*arguments)
 
 
+@pytest.mark.parametrize("people", [[0.9, 1.0], [True], ["1"]])
+def test_what_person_groups_are_charged_is_whole_and_never_cut_down(people):
+    for make in (lambda: Charge(5, people), lambda: Charge.of_people(people)):
+        with pytest.raises(InputError, match="whole nano-ε"):
+            make()
+
+
 def test_charge_is_rounded_up():
     charge = Charge.of("0.3333333333", attributes={"age": Fraction(1, 3)})
     assert (charge.total, charge.attributes["age"]) == (333_333_334, 333_333_334)

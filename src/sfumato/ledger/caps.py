@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.errors import BudgetError, InputError
 from sfumato.ledger.records import Limit, People, readable
 from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBudgets
 from sfumato.privacy.charge import Charge
-from sfumato.privacy.units import Epsilon, epsilon_text, positive_nano
+from sfumato.privacy.units import Epsilon, Nano, NanoArray, epsilon_text, positive_nano
 
 MAX_BIGINT = 2**63 - 1  # what a column without a cap can still count to
 
@@ -27,9 +26,9 @@ MAX_BIGINT = 2**63 - 1  # what a column without a cap can still count to
 class Price:
     """A charge that fits, spelt out: what each single cap and each person group pays, in nano-ε."""
 
-    total: int
-    limits: tuple[tuple[Limit, int], ...]
-    people: NDArray[np.int64] | None
+    total: Nano
+    limits: tuple[tuple[Limit, Nano], ...]
+    people: NanoArray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,14 +73,14 @@ class Caps:
     ) -> Caps:
         """The caps of a dataset before its first release; see `Ledger.register`."""
         readable(dataset, "a dataset")
-        total = None if epsilon is None else int(positive_nano(epsilon))
-        limits = [Limit("total", "", total, 0)]
+        nothing = Nano(0)
+        limits = [Limit("total", "", None if epsilon is None else positive_nano(epsilon), nothing)]
         if attributes is not None:
-            limits += [Limit("attribute", name, int(nano), 0) for name, nano in attributes.nano.items()]
+            limits += [Limit("attribute", name, Nano(int(nano)), nothing) for name, nano in attributes.nano.items()]
         if recipients is not None:
-            limits += [Limit("recipient", name, int(nano), 0) for name, nano in recipients.nano.items()]
+            limits += [Limit("recipient", name, Nano(int(nano)), nothing) for name, nano in recipients.nano.items()]
             if recipients.together is not None:
-                limits.append(Limit("together", "", int(recipients.together), 0))
+                limits.append(Limit("together", "", Nano(int(recipients.together)), nothing))
         group = None
         if people is not None:
             group = People(people.levels, people.counts, np.zeros_like(people.levels), people.names)
@@ -114,9 +113,9 @@ class Caps:
         for limit in self.limits:
             nano = total
             if limit.kind == "attribute" and attributes:
-                nano = attributes.get(limit.name, 0)
+                nano = attributes.get(limit.name, Nano(0))
             elif limit.kind == "recipient" and recipient not in (None, limit.name):
-                nano = 0
+                nano = Nano(0)
             asks.append((limit, nano))
         price = Price(total, tuple(asks), self._people_pay(total, charge.people))
         refused = list(self._short(price))
@@ -135,7 +134,7 @@ class Caps:
     def after(self, charge: Charge, recipient: str | None = None) -> Caps:
         """The caps once a charge was paid; raises as `check` does when it does not fit."""
         price = self.check(charge, recipient)
-        limits = tuple(replace(limit, spent=limit.spent + nano) for limit, nano in price.limits)
+        limits = tuple(replace(limit, spent=Nano(limit.spent + nano)) for limit, nano in price.limits)
         if self.people is None or price.people is None:
             return replace(self, limits=limits)
         return replace(self, limits=limits, people=replace(self.people, spent=self.people.spent + price.people))
@@ -149,7 +148,7 @@ class Caps:
                 f"Name one of those, or give {strange!r} a budget in a new ledger period"
             )
 
-    def _people_pay(self, total: int, charge: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+    def _people_pay(self, total: Nano, charge: NanoArray | None) -> NanoArray | None:
         if self.people is None:
             return None
         levels = self.people.levels
@@ -182,17 +181,17 @@ class Caps:
                 yield int(price.people[worst]), left, whose
 
 
-def _whole(nano: object, what: str) -> int:
+def _whole(nano: object, what: str) -> Nano:
     # int() would cut Charge(0.9) down to nothing, and True is no amount.
     if not isinstance(nano, bool):
         try:
-            return operator.index(nano)  # type: ignore[arg-type]
+            return Nano(operator.index(nano))  # type: ignore[arg-type]
         except TypeError:
             pass
     raise InputError(f"a charge is a whole number of nano-ε but {what} is {nano!r}; Charge.of(...) takes an ε such as 0.9")
 
 
-def _worst_group(people: People, asked: NDArray[np.int64]) -> int | None:
+def _worst_group(people: People, asked: NanoArray) -> int | None:
     left = people.left
     short = np.flatnonzero(asked > left)
     return int(short[np.argmin(left[short] / asked[short])]) if short.size else None

@@ -26,6 +26,7 @@ from sqlalchemy import Connection, insert, select, update
 from sfumato.errors import LedgerError
 from sfumato.ledger import schema
 from sfumato.ledger.records import People
+from sfumato.privacy.units import NanoArray
 
 _STORED = np.dtype("<i8")
 
@@ -88,9 +89,7 @@ def _signature(raw: Any) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def charge_people(
-    connection: Connection, dataset_id: int, release_id: int, cohorts: Cohorts, asked: NDArray[np.int64]
-) -> None:
+def charge_people(connection: Connection, dataset_id: int, release_id: int, cohorts: Cohorts, asked: NanoArray) -> None:
     """Add a charge that fits; refuses if anybody else wrote since `load`."""
     people = cohorts.people
     spent = pack(people.spent + asked)
@@ -109,6 +108,6 @@ def charge_people(
     connection.execute(insert(schema.people_charges).values(row))
 
 
-def charge_of(levels: NDArray[np.int64], row: Any) -> NDArray[np.int64]:
+def charge_of(levels: NanoArray, row: Any) -> NanoArray:
     """A recorded charge as a vector again."""
     return np.minimum(levels, row.step) if row.vector is None else unpack(zlib.decompress(row.vector))

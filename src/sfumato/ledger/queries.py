@@ -17,7 +17,7 @@ from sfumato.ledger.database import Store
 from sfumato.ledger.records import Balance, Limit, Release, Reservation, canonical
 from sfumato.ledger.register import check_same
 from sfumato.ledger.reserve import committed, read_caps, unknown
-from sfumato.privacy.units import epsilon_text
+from sfumato.privacy.units import Nano, epsilon_text
 
 
 def datasets(store: Store) -> list[str]:
@@ -147,10 +147,10 @@ def _releases(connection: Connection, dataset_id: int, only: int | None = None) 
     chosen = table.c.dataset_id == dataset_id
     if only is not None:
         chosen = and_(chosen, table.c.id == only)
-    paid: defaultdict[int, list[tuple[str, str, int]]] = defaultdict(list)
+    paid: defaultdict[int, list[tuple[str, str, Nano]]] = defaultdict(list)
     joined = select(lines.c.release_id, lines.c.kind, lines.c.name, lines.c.nano).join(table).where(chosen)
     for release, kind, name, nano in connection.execute(joined.order_by(lines.c.release_id, lines.c.kind, lines.c.name)):
-        paid[release].append((kind, name, int(nano)))
+        paid[release].append((kind, name, Nano(nano)))
     steps = select(shape.c.release_id, shape.c.step, shape.c.vector.is_(None)).join(table).where(chosen)
     people = {
         release: f"the budget, at most {epsilon_text(step)}" if plain else f"by group, at most {epsilon_text(step)}"
@@ -166,7 +166,7 @@ def _releases(connection: Connection, dataset_id: int, only: int | None = None) 
             fingerprint=row.fingerprint,
             recipient=row.recipient,
             by=row.asked_by,
-            total=int(row.total),
+            total=Nano(row.total),
             charges=tuple(paid[row.id]),
             people=people.get(row.id),
             stored=row.artefact,

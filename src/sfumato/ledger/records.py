@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.privacy.units import epsilon_text
+from sfumato.privacy.units import Nano, NanoArray, epsilon_text
 
 SHOWN_LEVELS = 12  # a balance with more budget levels than this is summarised in as many ranges
 
@@ -69,13 +69,13 @@ class Limit:
 
     kind: str
     name: str
-    cap: int | None
-    spent: int
+    cap: Nano | None
+    spent: Nano
 
     @property
-    def left(self) -> int | None:
+    def left(self) -> Nano | None:
         """What the cap still allows."""
-        return None if self.cap is None else self.cap - self.spent
+        return None if self.cap is None else Nano(self.cap - self.spent)
 
     def to_dict(self) -> dict[str, Any]:
         """Exact decimals as text."""
@@ -90,13 +90,13 @@ class Limit:
 class People:
     """Budgets that differ per person: one entry per cohort, the people who share a level and a history."""
 
-    levels: NDArray[np.int64]
+    levels: NanoArray
     counts: NDArray[np.int64]
-    spent: NDArray[np.int64]
+    spent: NanoArray
     names: tuple[str, ...] | None = None
 
     @property
-    def left(self) -> NDArray[np.int64]:
+    def left(self) -> NanoArray:
         """What each cohort has left, in nano-ε, aligned with ``levels``."""
         return self.levels - self.spent
 
@@ -124,7 +124,7 @@ class People:
         return rows
 
 
-def _range(values: NDArray[np.int64]) -> list[str]:
+def _range(values: NanoArray) -> list[str]:
     return [epsilon_text(int(values.min())), epsilon_text(int(values.max()))]
 
 
@@ -146,8 +146,8 @@ class Release:
         Who sees it; ``None`` is everybody.
     by : str or None
         Who asked, if they said so.
-    total : int
-        What it cost the person who lost most, in nano-ε.
+    total : Nano
+        What it cost the person who lost most.
     stored : str or None
         What was committed, as JSON; see `artefact`.
     reserved_at, finished_at : str
@@ -161,8 +161,8 @@ class Release:
     fingerprint: str
     recipient: str | None
     by: str | None
-    total: int
-    charges: tuple[tuple[str, str, int], ...]
+    total: Nano
+    charges: tuple[tuple[str, str, Nano], ...]
     people: str | None
     stored: str | None
     reserved_at: str
@@ -225,9 +225,9 @@ def question(request: str) -> tuple[str | None, tuple[str, ...], str | None]:
         return None, (), None
     named: dict[str, None] = {}  # keeps the order and drops repetitions
     for place in (asked, asked.get("parameters"), asked.get("options")):  # options: what parameters were called once
-        for key in ("column", "columns", "target", "attributes") if isinstance(place, dict) else ():
-            found = place.get(key)
-            if found is not None:
+        if isinstance(place, dict):
+            for key in ("column", "columns", "target", "attributes"):
+                found = place.get(key)
                 names = found if isinstance(found, list) else [found]
                 named.update((name, None) for name in names if isinstance(name, str))
     kind, where = asked.get("kind"), asked.get("where")

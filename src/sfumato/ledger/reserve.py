@@ -23,6 +23,7 @@ from sfumato.ledger.caps import Caps
 from sfumato.ledger.database import Store
 from sfumato.ledger.records import Limit, Reservation, canonical, readable
 from sfumato.privacy.charge import Charge
+from sfumato.privacy.units import Nano
 
 
 def now() -> str:
@@ -122,7 +123,7 @@ def committed(connection: Connection, dataset_id: int, request: str, recipient: 
     return None if row is None else Reservation(int(row.id), "committed", json.loads(row.artefact), repeated=True)
 
 
-def _charge_limits(connection: Connection, dataset_id: int, release_id: int, asks: Sequence[tuple[Limit, int]]) -> None:
+def _charge_limits(connection: Connection, dataset_id: int, release_id: int, asks: Sequence[tuple[Limit, Nano]]) -> None:
     table = schema.limits
     rows = []
     for limit, nano in asks:

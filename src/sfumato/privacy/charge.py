@@ -45,7 +45,7 @@ class Charge:
         if self.total < 0 or any(v < 0 for v in self.attributes.values()):
             raise InputError("a charge must not be negative")
         if self.people is not None:
-            people = np.array(self.people, dtype=np.int64)
+            people = _whole(self.people)
             if people.ndim != 1 or people.size == 0 or people.min() < 0:
                 raise InputError("a charge per person group is a flat array of nano-ε, none negative")
             if int(people.max()) > self.total:
@@ -61,7 +61,7 @@ class Charge:
     @classmethod
     def of_people(cls, nano: ArrayLike) -> Charge:
         """What each person group loses, in nano-ε; the total is the largest of them."""
-        people = np.asarray(nano, dtype=np.int64)
+        people = _whole(nano)
         return cls(Nano(int(people.max(initial=0))), people)
 
     @classmethod
@@ -97,3 +97,10 @@ class Charge:
             if mine.shape != limit.people.shape or Loss(mine).over(Loss(limit.people)) is not None:
                 return False
         return all(self.attributes.get(name, self.total) <= value for name, value in limit.attributes.items())
+
+
+def _whole(nano: ArrayLike) -> NanoArray:
+    given = np.asarray(nano)
+    if given.size and given.dtype.kind not in "iu":  # a cast would cut 0.9 down to nothing
+        raise InputError(f"a charge per person group is in whole nano-ε; got an array of {given.dtype}")
+    return given.astype(np.int64)
