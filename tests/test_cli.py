@@ -37,7 +37,7 @@ def test_the_demo_previews_releases_and_shows_the_ledger(demo):
         assert (folder / "releases" / name / "report.html").stat().st_size > 10_000
     again = sfumato("demo", "--folder", folder)
     assert again.returncode == 0
-    assert " ".join(again.stdout.split()).count("already paid for") == 2
+    assert " ".join(again.stdout.split()).count("already paid for: nothing was charged") == 2
 
 
 def test_preview_release_and_ledger_speak_json(demo):

@@ -1,0 +1,88 @@
+"""The report names what was asked, shows the bounds that values were clamped to, and prints no dictionary."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sfumato as sf
+from sfumato.privacy import PersonBudgets
+
+SCHEMA = sf.Schema(
+    {
+        "income": sf.Numeric(0, 90_000, bins=9),
+        "sex": sf.Categorical(["f", "m"]),
+        "age": sf.Numeric(0, 99, bins=5, integer=True),
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    draw = np.random.default_rng(3)
+    n = 2000
+    return pd.DataFrame(
+        {
+            "income": draw.gamma(2, 15_000, n),
+            "sex": draw.choice(["f", "m"], n),
+            "age": draw.integers(0, 100, n),
+            "consent": draw.choice(["strict", "open"], n),
+            "epsilon": draw.uniform(0.01, 1, n).round(9),
+        }
+    )
+
+
+def tiers(frame):
+    counts = frame["consent"].value_counts()
+    roster = sf.Roster.tiers(
+        {"strict": 0.2, "open": 2.0}, column="consent", counts={k: int(counts[k]) for k in counts.index}
+    )
+    return sf.open(frame, schema=SCHEMA, budgets=roster)
+
+
+def page(result, folder):
+    return (result.save(folder) / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_mean_names_its_column_its_bounds_and_the_schema(frame, tmp_path):
+    made = tiers(frame).mean("income", where="sex = 'f'", share=0.5)
+    text = page(made, tmp_path / "mean")
+    assert "mean of income in table, where sex = &#x27;f&#x27;" in text
+    assert "from 0 to 90,000, values beyond clamped to these bounds" in text
+    assert made.receipt.certificate["schema"]["digest"] in text
+    assert not re.search(r"<td>\{", text), "a dictionary is printed"
+    assert re.search(r"parameter: sum: \w+", text)
+
+
+def test_granted_is_the_grant_and_not_the_share(frame, tmp_path):
+    text = page(tiers(frame).count(share=0.5), tmp_path / "count")
+    rows = re.findall(r"<tr><td>(strict|open)</td><td>[\d,]+</td><td>([\d.]+)</td><td>([\d.]+)</td><td>([\d.]+)</td>", text)
+    assert {(name, granted, share) for name, granted, share, _ in rows} == {("strict", "0.2", "0.1"), ("open", "2", "1")}
+    assert all(float(used) <= float(share) for _, _, share, used in rows)
+
+
+def test_many_budgets_are_shown_as_ranges_that_say_how_many_they_stand_for(frame, tmp_path):
+    roster = sf.Roster.column("epsilon", people=PersonBudgets.of(frame["epsilon"]))
+    table = sf.open(frame, schema=SCHEMA, budgets=roster)
+    text = page(table.count(where="age >= 50", share=0.1), tmp_path / "many")
+    groups = int(re.search(r"([\d,]+) groups in 40 rows, as ranges", text).group(1).replace(",", ""))
+    assert groups == table.budgets.groups
+    for people, granted, used in re.findall(
+        r"<tr><td></td><td>([\d,]+)</td><td>([\d.]+)</td><td>[\d.]+</td><td>([\d.]+)</td>", text
+    ):
+        assert float(used.split("..")[-1]) <= float(granted.split("..")[-1])
+        assert float(people.replace(",", "")).is_integer()
+
+
+def test_two_columns_are_drawn_as_a_map_with_names_on_both_sides(frame):
+    ax = sf.open(frame, schema=SCHEMA, epsilon=5, rows=2000).histogram("sex", "age", epsilon=1).plot()
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("sex", "age")
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["f", "m"]
+    assert ax.get_xticklabels()[0].get_text() == "0 to 19"
+
+
+def test_the_same_object_prints_in_a_notebook(frame):
+    made = tiers(frame).count(share=0.5)
+    assert "<table" in made._repr_html_()
+    assert "granted" in made._repr_html_()
