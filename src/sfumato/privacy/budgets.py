@@ -68,12 +68,12 @@ class PersonBudgets:
 
     @classmethod
     def of(cls, epsilons: ArrayLike, *, decimals: int | None = None) -> PersonBudgets:
-        """From one ε per person; `decimals` rounds down first, so that few levels remain."""
+        """From one ε per person (`epsilons`); `decimals` rounds down first, so that few levels remain."""
         return cls.from_nano(nano_down_array(epsilons), decimals=decimals)
 
     @classmethod
     def from_nano(cls, nano: ArrayLike, *, decimals: int | None = None) -> PersonBudgets:
-        """From one budget in nano-ε per person."""
+        """From one budget in `nano`-ε per person; `decimals` as for `of`."""
         values = np.asarray(nano, dtype=np.int64)
         if decimals is not None:
             step = 10 ** max(0, 9 - decimals)
@@ -88,7 +88,7 @@ class PersonBudgets:
 
     @classmethod
     def from_tiers(cls, tiers: Mapping[str, tuple[Epsilon, int]]) -> PersonBudgets:
-        """From consent tiers: name -> (ε, number of people)."""
+        """From consent `tiers`: name -> (ε, number of people)."""
         if not tiers:
             raise InputError("name at least one tier, for example {'open': (1.0, 500)}")
         rows = sorted((positive_nano(e, f"epsilon of tier {name!r}"), name, int(n)) for name, (e, n) in tiers.items())
@@ -96,7 +96,7 @@ class PersonBudgets:
 
     @classmethod
     def from_file(cls, path: Any, *, column: str = "epsilon") -> PersonBudgets:
-        """From a column of a public CSV or Parquet file with one row per person."""
+        """From a `column` of the public CSV or Parquet file at `path` with one row per person."""
         duckdb = need("duckdb", "reading budgets from a file")
         quoted = '"' + column.replace('"', '""') + '"'
         try:
@@ -113,7 +113,7 @@ class PersonBudgets:
         return cls.of(np.asarray(values, dtype=np.float64))
 
     def share(self, fraction: Epsilon) -> PersonBudgets:
-        """The same groups, each with this fraction of their budget (rounded down).
+        """The same groups, each with this `fraction` of their budget (rounded down).
 
         >>> PersonBudgets.of([0.1, 0.3]).share(0.5).levels.tolist()
         [50000000, 150000000]
@@ -142,7 +142,7 @@ class PersonBudgets:
         return self.levels / NANO
 
     def name(self, group: int) -> str:
-        """What to call a group in a sentence."""
+        """What to call a `group` in a sentence."""
         return self.names[group] if self.names else f"ε {as_epsilon(int(self.levels[group]))}"
 
     def __repr__(self) -> str:
@@ -152,8 +152,15 @@ class PersonBudgets:
 
 @dataclass(frozen=True)
 class AttributeBudgets:
-    """What each attribute may lose: name -> ε.
+    """What each attribute may lose.
 
+    Attributes
+    ----------
+    nano : mapping of str to Nano
+        Budgets in nano-ε; an item gives one as ε.
+
+    Examples
+    --------
     >>> AttributeBudgets.of({"location": 0.05, "price": "0.3"})["location"]
     Decimal('0.05')
     """
@@ -162,12 +169,14 @@ class AttributeBudgets:
 
     @classmethod
     def of(cls, budgets: Mapping[str, Epsilon]) -> AttributeBudgets:
+        """From `budgets` by name, in ε."""
         if not budgets:
             raise InputError("name at least one attribute and its budget, for example {'location': 0.05}")
         return cls({str(k): positive_nano(v, f"budget of attribute {k!r}") for k, v in budgets.items()})
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The attributes."""
         return tuple(self.nano)
 
     def array(self, names: Sequence[str]) -> NanoArray:
@@ -185,6 +194,15 @@ class AttributeBudgets:
 class RecipientBudgets:
     """What each recipient may learn, and what all of them may learn if they collude.
 
+    Attributes
+    ----------
+    nano : mapping of str to Nano
+        Budgets of the recipients in nano-ε.
+    together : Nano or None
+        Cap over all of them.
+
+    Examples
+    --------
     >>> b = RecipientBudgets.of({"adnet": 0.1, "clinic": 1}, together=1)
     >>> b.nano["adnet"], b.together
     (100000000, 1000000000)
@@ -195,7 +213,7 @@ class RecipientBudgets:
 
     @classmethod
     def of(cls, budgets: Mapping[str, Epsilon], *, together: Epsilon | None = None) -> RecipientBudgets:
-        """`together` caps the sum over all recipients: towards colluding recipients guarantees add up."""
+        """From `budgets` by name, in ε; `together` caps their sum, as guarantees towards colluding recipients add up."""
         if not budgets:
             raise InputError("name at least one recipient and its budget, for example {'adnet': 0.1}")
         each = {str(k): positive_nano(v, f"budget of recipient {k!r}") for k, v in budgets.items()}
@@ -203,4 +221,5 @@ class RecipientBudgets:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The recipients."""
         return tuple(self.nano)

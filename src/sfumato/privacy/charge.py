@@ -55,18 +55,18 @@ class Charge:
 
     @classmethod
     def of(cls, epsilon: Epsilon, *, attributes: Mapping[str, Epsilon] | None = None) -> Charge:
-        """The same ε for everybody, rounded up."""
+        """The same `epsilon` for everybody and, by name, for `attributes`; rounded up."""
         return cls(nano_up(epsilon), attributes={k: nano_up(v) for k, v in (attributes or {}).items()})
 
     @classmethod
     def of_people(cls, nano: ArrayLike) -> Charge:
-        """What each person group loses, in nano-ε; the total is the largest of them."""
+        """What each person group loses (`nano`-ε); the total is the largest of them."""
         people = _whole(nano)
         return cls(Nano(int(people.max(initial=0))), people)
 
     @classmethod
     def of_loss(cls, loss: Loss, parties: Parties) -> Charge:
-        """A loss per party, under the parties' names."""
+        """A `loss` per party, under the names of the `parties`."""
         people, attributes = np.split(loss.nano, [parties.groups])
         return cls(
             Nano(int(people.max())),
@@ -75,7 +75,7 @@ class Charge:
         )
 
     def limits(self, parties: Parties) -> Loss:
-        """What each party may lose if this is the most that may be charged; an attribute without a limit may lose all."""
+        """What each of the `parties` may lose if no more than this is charged; an attribute without a limit may lose all."""
         if self.people is not None and self.people.size != parties.groups:
             raise InputError(f"the limit speaks of {self.people.size} person groups, the budgets of {parties.groups}")
         people = np.full(parties.groups, self.total, dtype=np.int64) if self.people is None else self.people
@@ -83,7 +83,7 @@ class Charge:
         return Loss(np.concatenate([people, np.array(attributes, dtype=np.int64)]))
 
     def within(self, limit: Charge) -> bool:
-        """Whether this charge stays inside another in every part that the other limits.
+        """Whether this charge stays inside another, the `limit`, in every part that it limits.
 
         Where it does not say what a group or an attribute loses, that is up to the total.
 

@@ -58,7 +58,7 @@ class GroupLosses:
 
     @classmethod
     def of(cls, share: PersonBudgets, *, granted: ArrayLike | None = None) -> GroupLosses:
-        """One row per group of a roster, nothing used; without `granted` the roster holds the whole grants."""
+        """One row per group of a roster of `share`s, nothing used; without `granted` the roster holds the whole grants."""
         whole = share.levels if granted is None else np.array(granted, dtype=np.int64)
         if whole.shape != share.levels.shape:
             raise InputError(f"{whole.size} grants for {share.groups} person groups: give one for each")
@@ -69,7 +69,7 @@ class GroupLosses:
         return cls((whole, whole), (share.levels, share.levels), (nothing, nothing), share.counts, one, names)
 
     def using(self, nano: ArrayLike) -> GroupLosses:
-        """The same rows with what was used of each."""
+        """The same rows with what was used of each, in `nano`-ε."""
         used = np.array(nano, dtype=np.int64)
         used.setflags(write=False)
         return replace(self, used=(used, used))
@@ -80,7 +80,7 @@ class GroupLosses:
         return int(self.people.size)
 
     def merged(self, most: int) -> GroupLosses:
-        """At most this many rows, each of neighbouring ones."""
+        """At most `most` rows, each of neighbouring ones."""
         if self.rows <= most:
             return self
         edges = np.unique(np.linspace(0, self.rows, most + 1).astype(np.intp))
@@ -128,7 +128,7 @@ class GroupLosses:
 
     @classmethod
     def from_list(cls, rows: Sequence[Mapping[str, Any]]) -> GroupLosses:
-        """The inverse of `to_list`."""
+        """The inverse of `to_list`, from its `rows`."""
         if not rows:
             raise InputError("a stored guarantee over person groups has at least one row")
         return cls(

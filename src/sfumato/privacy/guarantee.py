@@ -33,8 +33,19 @@ BEYOND = "may well be able to tell"
 
 @dataclass(frozen=True)
 class Step:
-    """One noisy call: what it was for and what the person who loses most lost in it.
+    """One noisy call.
 
+    Attributes
+    ----------
+    label : str
+        What it was for.
+    mechanism : str
+        The kind of noise.
+    loss : Nano
+        What the person who loses most lost in it.
+
+    Examples
+    --------
     >>> Step.from_dict(Step("count", "laplace", Nano(10**8)).to_dict())
     Step(label='count', mechanism='laplace', loss=100000000)
     """
@@ -49,7 +60,7 @@ class Step:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Step:
-        """The inverse of `to_dict`."""
+        """The inverse of `to_dict`: the step that was `stored`."""
         return cls(str(stored["label"]), str(stored["mechanism"]), nano_of(stored["epsilon"]))
 
 
@@ -172,7 +183,7 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Guarantee:
-        """The inverse of `to_dict`: the same promise, in the same words.
+        """The inverse of `to_dict`: what was `stored` is the same promise, in the same words.
 
         Merged person groups stay merged. What follows from the rest (the sentence, whether it is private) is made anew.
         """

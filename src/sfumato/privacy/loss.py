@@ -82,23 +82,23 @@ class Loss:
 
     @classmethod
     def nothing(cls, parties: int) -> Loss:
-        """Nobody loses anything."""
+        """None of so many `parties` loses anything."""
         return cls(np.zeros(parties, dtype=np.int64))
 
     def then(self, later: Loss) -> Loss:
-        """In sequence: losses add up."""
+        """In sequence: this, and `later` that. Losses add up."""
         return Loss(self.nano + later.nano)
 
     def beside(self, other: Loss) -> Loss:
-        """In parallel, over disjoint people: each party loses the larger of the two."""
+        """In parallel to an `other` one, over disjoint people: each party loses the larger of the two."""
         return Loss(np.maximum(self.nano, other.nano))
 
     def in_sample(self, probability: NDArray[np.float64]) -> Loss:
-        """For the data that a sample was drawn from, if each party's records were kept with this probability."""
+        """For the data that a sample was drawn from, if a record of each party was kept with its `probability`."""
         return Loss(amplified(self.nano, probability))
 
     def over(self, limit: Loss) -> int | None:
-        """The party that passes its limit by most, or None."""
+        """The party that passes its part of the `limit` by most, or None."""
         beyond = self.nano - limit.nano
         worst = int(np.argmax(beyond))
         return worst if beyond[worst] > 0 else None
@@ -109,5 +109,5 @@ class Loss:
         return Nano(int(self.nano.max(initial=0)))
 
     def words(self, party: int) -> str:
-        """One party's loss in words."""
+        """The loss of one `party` in words."""
         return f"ε {epsilon_text(int(self.nano[party]))}"

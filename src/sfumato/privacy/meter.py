@@ -119,10 +119,17 @@ class Meter(Composition):
         attributes: Sequence[str] | None = None,
         label: str = "",
     ) -> None:
-        """Charge for a vector of Laplace noise without drawing it; arguments as for `laplace`.
+        """Charge for a vector of Laplace noise without drawing it.
 
         For noise whose price is stated once and which is drawn in other pieces (`items`).
 
+        Parameters
+        ----------
+        rate, weights, touches, attributes, label
+            As for `laplace`.
+
+        Examples
+        --------
         >>> meter = Meter()
         >>> meter.charge(rate=[10**8, 2 * 10**8], touches="all", label="a stream")
         >>> meter.guarantee().epsilon
@@ -195,7 +202,26 @@ class Meter(Composition):
         length: float | None = None,
         label: str = "",
     ) -> NDArray[np.float64]:
-        """The noise of objective perturbation (`losses.objective_loss`); Laplace where `length` bounds every row's ‖x‖₁."""
+        """The noise of objective perturbation (see `losses.objective_loss`).
+
+        Parameters
+        ----------
+        dimension : int
+            Number of coefficients.
+        beta : float
+            Rate of the noise, ε per unit of its norm.
+        weights : float or floats per person group
+            What a row of the group weighs in the objective.
+        curvature, penalty : float
+            Bound on the second derivative of the loss of a row, and the factor of ‖f‖²/2.
+        length : float, optional
+            Bound on ‖x‖₁ of every row; the noise is then Laplace per coordinate instead of spherical.
+        label : str
+
+        Returns
+        -------
+        float array
+        """
         moves = 2 if self.neighbours == "replacement" else 1
         loss = objective_loss(weights, beta=beta, curvature=curvature, penalty=penalty, moves=moves)
         charged = self._pay(self._price(1, loss, doubled=False), label, "objective perturbation")
@@ -206,7 +232,22 @@ class Meter(Composition):
         return self._answer(call, lambda: draw(dimension, rate, source=self._source))
 
     def output_noise(self, dimension: int, *, beta: float, sensitivity: ArrayLike, label: str = "") -> NDArray[np.float64]:
-        """Spherical noise for a vector that one person moves by at most `sensitivity` (per group) in Euclidean norm."""
+        """Spherical noise for a vector that is computed from the data.
+
+        Parameters
+        ----------
+        dimension : int
+            Length of the vector.
+        beta : float
+            Rate of the noise, ε per unit of its norm.
+        sensitivity : float or floats per person group
+            How far one person moves the vector in Euclidean norm.
+        label : str
+
+        Returns
+        -------
+        float array
+        """
         loss = output_loss(sensitivity, beta=beta)
         charged = self._pay(self._price(1, loss, doubled=False), label, "output perturbation")
         self.assume("the exact vector is computed in real arithmetic (float64 stands in for it)")

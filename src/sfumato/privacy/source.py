@@ -72,6 +72,7 @@ class Secure:
         return local.stream
 
     def words(self, n: int) -> NDArray[np.uint64]:
+        """The next `n` words."""
         size = 8 * n
         if size <= _SMALL and not hasattr(self._local, "process"):
             return np.frombuffer(bytearray(os.urandom(size)), dtype=np.uint64)
@@ -84,6 +85,7 @@ class Secure:
         return np.frombuffer(buffer, dtype=np.uint64, count=n)
 
     def generator(self) -> Generator:
+        """A NumPy generator for post-processing."""
         return np.random.Generator(np.random.Philox(key=int.from_bytes(os.urandom(16), "little")))
 
     def __repr__(self) -> str:
@@ -93,6 +95,12 @@ class Secure:
 class Seeded:
     """Reproducible bits for tests and experiments. Nothing drawn from it is private.
 
+    Parameters
+    ----------
+    seed : int or SeedSequence
+
+    Examples
+    --------
     >>> Seeded(7).words(2).tolist() == Seeded(7).words(2).tolist()
     True
     >>> Seeded(7).private
@@ -106,9 +114,11 @@ class Seeded:
         self._bits = np.random.Philox(seed)
 
     def words(self, n: int) -> NDArray[np.uint64]:
+        """The next `n` words."""
         return np.asarray(self._bits.random_raw(n), dtype=np.uint64)
 
     def generator(self) -> Generator:
+        """A NumPy generator for post-processing."""
         return np.random.Generator(np.random.Philox(int(self.words(1)[0])))
 
     def __repr__(self) -> str:
@@ -116,3 +126,4 @@ class Seeded:
 
 
 SECURE = Secure()
+"""The source that is used unless another one is given."""

@@ -19,13 +19,20 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.errors import InputError
 
 NANO = 10**9
+"""Nano-ε in one ε."""
+
 MAX_EPSILON = 1_000_000  # a guard against unit mistakes, and against overflow of 64-bit sums
 
 _WIDE = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])  # ours: the caller's may round
 
 Epsilon: TypeAlias = int | float | str | Decimal | Fraction
-Nano = NewType("Nano", int)  # whole nano-ε; sums of them are integers and become Nano again where they are handed on
-NanoArray: TypeAlias = NDArray[np.int64]  # many of them, one per person group, attribute or coordinate
+"""An ε as people write it; a float stands for the shortest decimal that is written so."""
+
+Nano = NewType("Nano", int)
+"""Whole nano-ε. What is computed from them is an integer, and becomes Nano again where it is handed on."""
+
+NanoArray: TypeAlias = NDArray[np.int64]
+"""Many amounts of nano-ε: one per person group, attribute or coordinate."""
 
 
 def _fraction(epsilon: Epsilon, what: str) -> Fraction:
@@ -52,6 +59,18 @@ def _fraction(epsilon: Epsilon, what: str) -> Fraction:
 def nano_down(epsilon: Epsilon, what: str = "epsilon") -> Nano:
     """A granted budget in nano-ε, rounded down.
 
+    Parameters
+    ----------
+    epsilon : ε
+    what : str
+        What to call it in an error.
+
+    Returns
+    -------
+    Nano
+
+    Examples
+    --------
     >>> nano_down(0.1), nano_down("0.3333333333")
     (100000000, 333333333)
     """
@@ -61,6 +80,18 @@ def nano_down(epsilon: Epsilon, what: str = "epsilon") -> Nano:
 def nano_up(epsilon: Epsilon, what: str = "epsilon") -> Nano:
     """A cost in nano-ε, rounded up.
 
+    Parameters
+    ----------
+    epsilon : ε
+    what : str
+        What to call it in an error.
+
+    Returns
+    -------
+    Nano
+
+    Examples
+    --------
     >>> nano_up("0.3333333333")
     333333334
     """
@@ -70,6 +101,18 @@ def nano_up(epsilon: Epsilon, what: str = "epsilon") -> Nano:
 def positive_nano(epsilon: Epsilon, what: str = "epsilon") -> Nano:
     """A budget that must be usable: rounded down and at least one nano-ε.
 
+    Parameters
+    ----------
+    epsilon : ε
+    what : str
+        What to call it in an error.
+
+    Returns
+    -------
+    Nano
+
+    Examples
+    --------
     >>> positive_nano(0)
     Traceback (most recent call last):
     ...
@@ -103,6 +146,16 @@ def nano_down_array(epsilons: ArrayLike, what: str = "budgets") -> NanoArray:
 def as_epsilon(nano: int) -> Decimal:
     """Nano-ε as an exact decimal.
 
+    Parameters
+    ----------
+    nano : int
+
+    Returns
+    -------
+    Decimal
+
+    Examples
+    --------
     >>> as_epsilon(150_000_000)
     Decimal('0.15')
     """

@@ -19,8 +19,8 @@ Whatever it touches is marked *not private*.
 """
 
 from sfumato.privacy.calls import Call
-from sfumato.testing.compare import Compared, compare, log_probability, vector_loss
-from sfumato.testing.replay import Replay, replay
+from sfumato.testing.comparison import Compared, compare, log_probability, vector_loss
+from sfumato.testing.replaying import Replay, replay
 from sfumato.testing.tape import LeakError, Tape
 
 __all__ = ["Call", "Compared", "LeakError", "Replay", "Tape", "compare", "log_probability", "replay", "vector_loss"]

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from sfumato.privacy.source import Source
-from sfumato.testing.compare import Compared, compare
+from sfumato.testing.comparison import Compared, compare
 from sfumato.testing.tape import Tape
 
 T = TypeVar("T")
