@@ -7,6 +7,7 @@ group they are charged as, whether the budgets were read from a roster, stated b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -77,7 +78,7 @@ class PersonalTable:
     ) -> int:
         """``Σ over rows of weights[group of the row] * measure``, exactly."""
         found = self.group_sums(where=where, measure=measure, steps=steps, base=base)
-        return sum(s * w for s, w in zip(found.tolist(), self._weights(weights), strict=True))
+        return sum(s * w for s, w in zip(found.tolist(), self._checked(weights).tolist(), strict=True) if s)
 
     def weighted_cells(self, weights: Integers, columns: Sequence[str], where: Where = None) -> Integers:
         """Weighted count of every cell of `columns`, one axis per column."""
@@ -93,24 +94,32 @@ class PersonalTable:
         For tables with too many cells for a dense array. Which cells are empty is a fact about the data: a mechanism must
         not pass this set on.
         """
-        each = self._weights(weights)
+        each = self._checked(weights)
         if self.budgets is None:
             cells, counts = self.dataset.sparse_counts(columns, where)
             groups = np.zeros(len(counts), dtype=np.int64)
         else:
             groups, cells, counts = sums.group_cells(self.dataset, self.budgets, columns, where)
         # Python integers where 64 bits might not do.
-        wide = max(each) * int(counts.sum()) >= 2**63
-        weight = np.array(each, dtype=object if wide else np.int64)[groups]
-        cells, counts, weight = cells[weight > 0], counts[weight > 0], weight[weight > 0]
-        distinct, place = np.unique(cells, axis=0, return_inverse=True)
-        totals = np.zeros(len(distinct), dtype=weight.dtype)
-        np.add.at(totals, place.reshape(-1), weight * counts)
+        wide = int(each.max()) * int(counts.sum()) >= 2**63
+        enter = each[groups] > 0
+        distinct, place = _distinct(cells[enter], self.dataset.schema.shape(columns))
+        totals = np.zeros(len(distinct), dtype=object if wide else np.int64)
+        np.add.at(totals, place, each[groups][enter].astype(totals.dtype) * counts[enter])
         return distinct, as_int64(totals)  # held at the ends: to fail here would tell of the data
 
-    def _weights(self, weights: Integers) -> list[int]:
-        each = [int(w) for w in weights]
+    def _checked(self, weights: Integers) -> Integers:
+        each = np.asarray(weights, dtype=np.int64)
         groups = 1 if self.budgets is None else self.budgets.groups
-        if len(each) != groups or min(each) < 0 or max(each) >= 2**63:
-            raise InputError(f"a weight from 0 to 2^63 is needed for each of {groups} person groups")
+        if each.shape != (groups,) or int(each.min()) < 0:
+            raise InputError(f"a weight of at least 0 is needed for each of {groups} person groups")
         return each
+
+
+def _distinct(cells: Integers, shape: tuple[int, ...]) -> tuple[Integers, Integers]:
+    """The different cells in order, and which of them each cell is."""
+    if math.prod(shape) >= 2**62:
+        different, place = np.unique(cells, axis=0, return_inverse=True)
+        return different, place.reshape(-1)
+    codes, place = np.unique(np.ravel_multi_index(tuple(cells.T), shape), return_inverse=True)
+    return np.stack(np.unravel_index(codes, shape), axis=1), place.reshape(-1)

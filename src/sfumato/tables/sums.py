@@ -62,6 +62,13 @@ def _integers(column: Any) -> list[int]:
     return [0 if v is None else int(v) for v in column.to_pylist()]
 
 
+def _int64(column: Any, missing: int = 0) -> Integers:
+    """Numbers of any type that hold whole numbers within 64 bits."""
+    import pyarrow as pa
+
+    return np.asarray(column.cast(pa.int64()).fill_null(missing).to_numpy())
+
+
 def _measured(
     dataset: Dataset, where: Where, measure: Measured | None, by: Sequence[str], raw: bool = False
 ) -> tuple[Expr, Expr]:
@@ -116,8 +123,7 @@ def group_sums(dataset: Dataset, people: PersonBudgets, measure: Measured | None
         found = found.select(key=roster.key(found["key"], dataset.engine), total=found["total"])
         found = found.group_by("key").agg(total=found["total"].sum())
     rows = dataset.engine.fetch(found)
-    groups = groups_of_keys(roster, rows["key"].to_numpy().astype(np.int64), people)
-    totals = np.array(_integers(rows["total"]), dtype=np.int64)
+    groups, totals = groups_of_keys(roster, _int64(rows["key"]), people), _int64(rows["total"])
     sums = np.zeros(people.groups, dtype=np.int64)
     np.add.at(sums, groups[groups >= 0], totals[groups >= 0])
     return sums
@@ -130,10 +136,10 @@ def group_cells(
     table, value = _measured(dataset, where, None, by)
     keys = [f"c{i}" for i in range(len(by))]
     found = dataset.engine.fetch(table.group_by(["key", *keys]).agg(total=value.sum()))
-    cells, kept = _known_cells(found, keys)
-    groups = groups_of_keys(dataset.roster, found["key"].to_numpy().astype(np.int64)[kept], people)
-    counts = np.array(_integers(found["total"]), dtype=np.int64)[kept]
-    return groups[groups >= 0], cells[groups >= 0], counts[groups >= 0]
+    cells, known = _known_cells(found, keys)
+    groups = groups_of_keys(dataset.roster, _int64(found["key"]), people)
+    kept = known & (groups >= 0)
+    return groups[kept], cells[kept], _int64(found["total"])[kept]
 
 
 def groups_of_keys(roster: Roster, keys: Integers, people: PersonBudgets) -> Integers:
@@ -141,7 +147,11 @@ def groups_of_keys(roster: Roster, keys: Integers, people: PersonBudgets) -> Int
     named = tuple(name for name, _ in roster.tiers_nano)
     if named and people.names == named:
         return keys - 1
-    return np.searchsorted(people.levels, roster.nano_of_keys(keys), side="right") - 1
+    different, place = np.unique(
+        keys, return_inverse=True
+    )  # in order, a search among millions of budgets is ten times faster
+    groups = np.searchsorted(people.levels, roster.nano_of_keys(different), side="right") - 1
+    return np.asarray(groups[place.reshape(-1)])
 
 
 # ------------------------------------------------------------------------------------------------ weighted sums
@@ -194,9 +204,8 @@ def _capped(
     total = _total(weight * value if measure else weight, wide)
     keys = [f"c{i}" for i in range(len(by))]
     found = dataset.engine.fetch(table.group_by(keys).agg(total=total) if keys else table.aggregate(total=total))
-    totals = _integers(found["total"])
-    cells, kept = _known_cells(found, keys)
-    return cells, [totals[i] for i in kept]
+    cells, known = _known_cells(found, keys)
+    return cells[known], [total for total, keep in zip(_integers(found["total"]), known.tolist(), strict=True) if keep]
 
 
 def _by_budget(
@@ -206,16 +215,16 @@ def _by_budget(
     table, value = _measured(dataset, where, measure, by)
     keys = [f"c{i}" for i in range(len(by))]
     found = dataset.engine.fetch(table.group_by(["key", *keys]).agg(total=value.sum()))
-    nano = dataset.roster.nano_of_keys(found["key"].to_numpy().astype(np.int64))
-    place = (np.searchsorted(budgets, nano, side="right") - 1).tolist()
-    totals = _integers(found["total"])
-    cells, kept = _known_cells(found, keys)
-    return cells, [each[place[i]] * totals[i] if place[i] >= 0 else 0 for i in kept]
+    place = np.searchsorted(budgets, dataset.roster.nano_of_keys(_int64(found["key"])), side="right") - 1
+    cells, known = _known_cells(found, keys)
+    kept = known & (place >= 0)
+    pairs = zip(place[kept].tolist(), _int64(found["total"])[kept].tolist(), strict=True)
+    return cells[kept], [each[p] * total for p, total in pairs]
 
 
-def _known_cells(found: Any, keys: list[str]) -> tuple[Integers, list[int]]:
-    """The codes of the rows that have a cell in every column, and which rows those are."""
-    codes = [found[k].to_pylist() for k in keys]
-    kept = [i for i in range(found.num_rows) if all(column[i] is not None for column in codes)]
-    cells = np.array([[column[i] for column in codes] for i in kept], dtype=np.int64).reshape(len(kept), len(keys))
-    return cells, kept
+def _known_cells(found: Any, keys: list[str]) -> tuple[Integers, NDArray[np.bool_]]:
+    """The codes of all rows, -1 where there is no cell, and which rows have a cell in every column."""
+    cells = np.full((found.num_rows, len(keys)), -1, dtype=np.int64)
+    for i, key in enumerate(keys):
+        cells[:, i] = _int64(found[key], -1)
+    return cells, np.asarray((cells >= 0).all(axis=1))
