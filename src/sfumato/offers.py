@@ -111,15 +111,11 @@ class Facts:
 
     def check_where(self, where: str | None) -> None:
         """Refuse a `where` that cannot be read: a typo is found in the preview, not after the table was opened."""
-        from sfumato.tables.predicates import parse_where
-
-        parse_where(where, self.schema)
+        self.schema.condition(where)
 
     def nobody(self, where: str | None) -> bool:
         """Whether the schema alone says that no row can satisfy a condition."""
-        from sfumato.tables.predicates import is_empty, parse_where
-
-        return where is not None and is_empty(parse_where(where, self.schema), self.schema)
+        return where is not None and self.schema.is_empty(where)
 
 
 # --- what is offered -------------------------------------------------------------------------------------------------

@@ -127,6 +127,10 @@ class Result:
             raise InputError("this result did not come through a ledger, so there is no certificate to write; use sf.open")
         return self.receipt.save(self, folder)
 
+    def words(self, number: float) -> str:
+        """A number in the unit of the answer, for sentences."""
+        return f"{number:,.6g}"
+
     def to_frame(self) -> pd.DataFrame:
         """The figures as a table."""
         raise TypeError(f"{type(self).__name__} does not say how it becomes a table")

@@ -111,7 +111,8 @@ def answer_lines(result: Result) -> list[str]:
     value, interval = getattr(result, "value", None), getattr(result, "interval", None)
     if isinstance(value, int | float) and callable(interval):
         low, high = interval(0.95)
-        return [f"[bold]{value:,.6g}[/bold]   95% interval {low:,.6g} to {high:,.6g}"]
+        words = result.words
+        return [f"[bold]{words(value)}[/bold]   95% interval {words(low)} to {words(high)}"]
     frame = result.to_frame()
     columns = [c for c in frame.columns if c not in ("noise", "epsilon", "share")]
     shown = frame[columns].head(_MOST_ROWS).to_string(index=False, float_format=lambda x: f"{x:,.5g}")

@@ -12,7 +12,7 @@ from sfumato.people.offers import offers
 from sfumato.people.overprotection import Overprotection, overprotection
 from sfumato.people.partition import Partition, privacy_aware, round_down, utility_based
 from sfumato.people.question import Question
-from sfumato.people.reading import ArrayReader, DatasetReader, PairReader, Reader
+from sfumato.people.reading import ArrayReader, DatasetReader, PairReader, Reader, SumReader
 
 __all__ = [
     "ArrayReader",
@@ -25,6 +25,7 @@ __all__ = [
     "PersonalHistogram",
     "Question",
     "Reader",
+    "SumReader",
     "answer",
     "bias_of_correlation",
     "count",

@@ -146,7 +146,13 @@ def preview_count(budgets: PersonBudgets, *, selectivity: float | None = None, r
 
 
 def preview_sum(
-    budgets: PersonBudgets, *, low: int = 0, high: int, unit: float = 1.0, rows_per_person: int = 1
+    budgets: PersonBudgets,
+    *,
+    low: int = 0,
+    high: int,
+    unit: float = 1.0,
+    rounding: float = 0.0,
+    rows_per_person: int = 1,
 ) -> list[Offer]:
     """Offers for the sum of a measure that lies between `low` and `high` lattice units per record.
 
@@ -157,6 +163,8 @@ def preview_sum(
         Public bounds in lattice units, ``low <= 0 <= high``.
     unit : float
         What a lattice unit means.
+    rounding : float
+        By how many units a value may differ from its lattice value: 0.5 if it was rounded to the nearest.
     rows_per_person : int
 
     Returns
@@ -164,7 +172,8 @@ def preview_sum(
     list of Offer
         Best first; each runs on a `Reader`.
     """
-    return preview(Question(budgets, low=low, high=high, unit=unit, rows_per_person=rows_per_person, kind="sum"))
+    lattice: dict[str, Any] = {"low": low, "high": high, "unit": unit, "rounding": rounding}
+    return preview(Question(budgets, **lattice, rows_per_person=rows_per_person, kind="sum"))
 
 
 def count(

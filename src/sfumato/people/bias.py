@@ -12,6 +12,7 @@ the smallest p-value times the number of parts.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.question import Question
+from sfumato.people.words import amount, subject
 from sfumato.privacy import NANO
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def heterogeneity(plan: LinearPlan, part_means: NDArray[np.float64]) -> Heteroge
     if int(counts.sum()) != q.people or (counts == 0).any():
         return None
     mass = np.bincount(only.parts[used], weights=(only.weights * q.budgets.counts)[used], minlength=only.size)
-    scale = NANO / mass  # of the noise in each part's mean
+    scale = NANO * q.divisor / mass  # of the noise in each part's mean
     overall = float(np.dot(counts, part_means) / counts.sum())
     variance = _variance_at(q, overall)
     p_value = 1.0
@@ -96,24 +98,51 @@ def heterogeneity(plan: LinearPlan, part_means: NDArray[np.float64]) -> Heteroge
 
 
 def bias_warnings(
-    bound: float, rmse: float, question: Question, *, worst_case: bool = False, found: Heterogeneity | None = None
+    bound: float,
+    rmse: float,
+    question: Question,
+    *,
+    kind: str | None = None,
+    worst_case: bool = False,
+    found: Heterogeneity | None = None,
 ) -> tuple[str, ...]:
-    """Sentences for the reader; empty if the answer is unbiased whatever the data."""
+    """Sentences for the reader, in the unit of the answer; empty if it is unbiased whatever the data.
+
+    Parameters
+    ----------
+    bound, rmse : float
+        The largest possible bias and the expected error, in the unit of the answer.
+    question : Question
+    kind : str, optional
+        What was asked, where the question is only a part of it (the sum behind a mean).
+    worst_case : bool
+        Whether the interval includes the bias.
+    found : Heterogeneity, optional
+        What the parts said.
+    """
+    kind = kind or question.kind
+    answer = f"the {subject(kind, question.column)}"
+
+    def words(value: float) -> str:
+        if kind != "count":
+            return amount(value, kind)
+        return f"{math.ceil(value):,} {'people' if question.rows_per_person == 1 else 'rows'}"
+
     out = []
     if bound > 0 and worst_case:
         out.append(
-            f"people enter with weights that follow their budgets: the bias is at most {bound:,.4g} for any data, "
-            "and the interval includes it"
+            f"people enter with weights that follow their budgets: the bias of {answer} is at most {words(bound)} for "
+            "any data, and the interval includes it"
         )
     elif bound > 0:
         out.append(
-            "people with larger budgets weigh more: the error holds if budgets are independent of the values; "
-            f"if they are not, the answer can be off by up to {bound:,.4g} (expected error otherwise {rmse:,.4g})"
+            "people with larger budgets weigh more: the error holds if budgets are independent of the values; if they are "
+            f"not, {answer} can be off by up to {words(bound)} (expected error otherwise {words(rmse)})"
         )
     if found is not None and found.p_value < ALARM:
         out.append(
             f"budgets and values seem to go together (p = {found.p_value:.2g}): the parts disagree more than noise "
-            f"explains; the unbiased answer is {found.unbiased:,.6g} ± {found.unbiased_rmse:,.4g}"
+            f"explains; without that assumption {answer} is {words(found.unbiased)} ± {words(found.unbiased_rmse)}"
         )
     return tuple(out)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sfumato.errors import InputError
 from sfumato.people.error_law import ErrorLaw, law_from_dict
+from sfumato.people.words import amount, subject
 from sfumato.privacy import Guarantee
 from sfumato.results import Result
 
@@ -33,6 +34,14 @@ class Estimate(Result):
     bias_in_interval : bool
         Whether the mechanism is built for the worst case, so that its interval always includes the bias.
     kind : "count", "sum" or "mean"
+    bounds : (float, float), optional
+        Between which the answer lies, whatever the data.
+    column : str, optional
+        The column of a sum or mean.
+    clamped : (float, float), optional
+        The public bounds to which that column's values were clamped.
+    rounding : float
+        How far rounding values to the lattice may have moved the answer, in its own unit. Every interval includes it.
     """
 
     value: float
@@ -48,6 +57,14 @@ class Estimate(Result):
     parameters: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    column: str | None = None
+    clamped: tuple[float, float] | None = None
+    rounding: float = 0.0
+
+    @property
+    def subject(self) -> str:
+        """What was asked, in words: "mean of income"."""
+        return subject(self.kind, self.column)
 
     @property
     def frequency(self) -> float:
@@ -60,9 +77,10 @@ class Estimate(Result):
         """An interval for the true answer, cut to the public bounds.
 
         By default it holds if budgets are independent of the values (the assumption of every personalized release that
-        gains accuracy). `worst_case=True` adds the largest possible bias and holds for any data.
+        gains accuracy); with one ε for all it holds for any data. `worst_case=True` adds the largest possible bias and holds
+        for any data. The noise, unequal weights and the rounding to the lattice are always in it.
         """
-        half = self.law.halfwidth(confidence)
+        half = self.law.halfwidth(confidence) + self.rounding
         if worst_case or self.bias_in_interval:
             half += self.bias_bound
         low, high = self.value - half, self.value + half
@@ -78,6 +96,7 @@ class Estimate(Result):
         out: dict[str, Any] = {
             **super().to_dict(),
             "kind": self.kind,
+            "column": self.column,
             "value": self.value,
             "interval": [low, high],
             "interval_worst_case": list(worst),
@@ -88,6 +107,8 @@ class Estimate(Result):
             "bias_bound": self.bias_bound,
             "bias_in_interval": self.bias_in_interval,
             "bounds": None if self.bounds is None else list(self.bounds),
+            "clamped": None if self.clamped is None else list(self.clamped),
+            "rounding": self.rounding,
             "law": self.law.to_dict(),
             "parameters": dict(self.parameters),
             "warnings": list(self.warnings),
@@ -101,13 +122,24 @@ class Estimate(Result):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The estimate that `to_dict` wrote down."""
-        same = ("value", "people", "mechanism", "expected_rmse", "kind", "bias_bound", "bias_in_interval")
-        bounds = data["bounds"]
+        same = (
+            "value",
+            "people",
+            "mechanism",
+            "expected_rmse",
+            "kind",
+            "column",
+            "bias_bound",
+            "bias_in_interval",
+            "rounding",
+        )
+        fields: dict[str, Any] = {name: data[name] for name in same}
+        for name in ("bounds", "clamped"):
+            fields[name] = None if data[name] is None else (data[name][0], data[name][1])
         return cls(
-            **{name: data[name] for name in same},
+            **fields,
             law=law_from_dict(data["law"]),
             guarantee=Guarantee.from_dict(data["guarantee"]),
-            bounds=None if bounds is None else (bounds[0], bounds[1]),
             parameters=dict(data["parameters"]),
             warnings=tuple(data["warnings"]),
             details=dict(data["details"]),
@@ -120,6 +152,7 @@ class Estimate(Result):
         low, high = self.interval(confidence)
         row = {
             "kind": self.kind,
+            **({} if self.column is None else {"column": self.column}),
             "value": self.value,
             "low": low,
             "high": high,
@@ -136,7 +169,12 @@ class Estimate(Result):
 
         return plot_estimate(self, ax, confidence=confidence)
 
+    def words(self, number: float) -> str:
+        """A number in the unit of the answer: people in whole numbers."""
+        return amount(number, self.kind, digits=6)
+
     def __repr__(self) -> str:
         low, high = self.interval()
-        text = f"Estimate({self.kind} {self.value:,.6g}, 95% {low:,.6g} to {high:,.6g}, {self.mechanism}"
+        value, start, end = (self.words(x) for x in (self.value, low, high))
+        text = f"Estimate({self.subject} {value}, 95% {start} to {end}, {self.mechanism}"
         return text + (", NOT PRIVATE)" if not self.guarantee.private else ")")

@@ -12,6 +12,7 @@ Error of a bin with share p of the people, if budgets are independent of the val
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -153,7 +154,7 @@ class PersonalHistogramPlan:
             expected_rmse=self.expected_rmse,
             warnings=(
                 f"Everybody enters with their own budget: counts are right on average if budgets are independent of the "
-                f"values; in the worst case a bin is off by {worst:,.0f} people.",
+                f"values; in the worst case a bin is off by {math.ceil(worst):,} people.",
             )
             if self.imbalance > 1e-12
             else (),

@@ -3,16 +3,21 @@
 Minimum, Threshold, Stretching, Affine, Robust affine, partitions and T rounds are all of this form and differ in the
 weights only. Noisy number j covers the person groups of one part with weight ``w_j`` per unit of contribution:
 
-    S_j = Σ_{u in part j} w_u x_u + Lap(1e9 units),    answer = n (c + Σ_j k_j (S_j - c W_j)),   W_j = Σ_{u in j} w_u
+    S_j = d (floor(Σ_{u in j} w_u x_u / d) + Lap(1e9)),    answer = n (c + Σ_j k_j (S_j - c W_j)),   W_j = Σ_{u in j} w_u
 
-Guarantee. Person u moves each S_j of a round by at most ``w_u reach`` units, and only one of them per round (parts are
-disjoint), so u loses exactly ``Σ_rounds w_u reach`` nano-ε, which the plan keeps at most ε_u: weights are the budget
-divided by the reach, rounded down. Boundaries, weights and the k_j come from the public roster alone; the rest is
-post-processing.
+The divisor d is 1 on a coarse lattice. On a fine one it is the largest contribution of one record (`Question.divisor`), so
+that weights are budgets in nano-ε and lose nothing by being whole numbers, however many steps the lattice has.
+
+Guarantee. Person u moves the sum of a part by at most ``w_u reach``, and the sum of only one part per round (parts are
+disjoint). For integers a, b and d, ``|floor(a/d) - floor(b/d)| <= ceil(|a - b|/d)``, and d divides the reach, so the
+divided sum moves by at most ``w_u reach/d`` units and u loses exactly ``Σ_rounds w_u reach/d`` nano-ε. The plan keeps that
+at most ε_u: weights are budgets divided by ``reach/d``, rounded down. Boundaries, weights and the k_j come from the public
+roster alone; the rest is post-processing.
 
 Error. With ``a_u = Σ_j k_j w_u`` and values independent of budgets, the mean square error of the answer is n² times
-``σ² (Σ a_u² - (Σ a_u)²/n) + (Σ a_u - 1)² (μ - c)² + 2e18 Σ k_j²``. For any data whatsoever the bias is at most
-``n span/2 Σ |a_u - 1/n|``.
+``σ² (Σ a_u² - (Σ a_u)²/n) + (Σ a_u - 1)² (μ - c)² + 2e18 d² Σ k_j²``; the floor takes less than a billionth of the noise's
+scale. For any data whatsoever the bias is at most ``n span/2 Σ |a_u - 1/n|``, and rounding values to the lattice moves the
+answer by at most half a unit a row, which the interval includes.
 """
 
 from __future__ import annotations
@@ -30,6 +35,7 @@ from sfumato.people.estimate import Estimate
 from sfumato.people.question import Question
 from sfumato.people.reading import Integers, Reader
 from sfumato.privacy import NANO, Charge, Meter, Nano
+from sfumato.privacy.integers import as_int64
 from sfumato.privacy.noise import laplace_variance
 from sfumato.privacy.units import epsilon_text
 
@@ -73,8 +79,8 @@ class LinearPlan:
 
     @property
     def charge(self) -> Charge:
-        """What each person group loses: weight times reach, added over the rounds."""
-        return Charge.of_people(np.sum([r.weights for r in self.rounds], axis=0) * self.question.reach)
+        """What each person group loses: weight times its cost, added over the rounds."""
+        return Charge.of_people(np.sum([r.weights for r in self.rounds], axis=0) * self.question.cost)
 
     @property
     def influence(self) -> NDArray[np.float64]:
@@ -90,7 +96,8 @@ class LinearPlan:
     @property
     def noise_scales(self) -> NDArray[np.float64]:
         """Scale of each Laplace noise in the answer."""
-        return np.asarray(np.abs(self.coefficients) * NANO * self.question.people * self.question.unit)
+        q = self.question
+        return np.asarray(np.abs(self.coefficients) * NANO * q.divisor * q.people * q.unit)
 
     def spread(self, variance: float) -> float:
         """Standard deviation that unequal weights cause, if values are independent of budgets."""
@@ -108,19 +115,25 @@ class LinearPlan:
         return 0.0 if gap < 1e-9 else bound
 
     @property
+    def rounding_bound(self) -> float:
+        """Largest error by rounding values to the lattice, over all possible data."""
+        q = self.question
+        return float(np.dot(q.budgets.counts, np.abs(self.influence))) * q.rounding_bound
+
+    @property
     def expected_rmse(self) -> float:
-        """From public facts: σ² and μ are guessed from the selectivity, or the worst possible."""
+        """From public facts: σ² and μ are guessed from the selectivity, or the worst possible; rounding is the worst."""
         q = self.question
         noise = 2 * float(np.square(self.noise_scales).sum())
         if self.worst_case and q.selectivity is None:
-            return float(np.sqrt(self.bias_bound**2 + noise))
+            return float(np.sqrt((self.bias_bound + self.rounding_bound) ** 2 + noise))
         missing = float(np.dot(q.budgets.counts, self.influence)) - 1
         if q.selectivity is None:
             gap = max(abs(q.low * q.rows_per_person - self.centre), abs(q.high * q.rows_per_person - self.centre))
         else:
             gap = abs(q.low * q.rows_per_person + q.selectivity * q.span - self.centre)
         shrink = q.people * q.unit * missing * gap if abs(missing) > 1e-9 else 0.0
-        return float(np.sqrt(self.spread(q.variance) ** 2 + shrink**2 + noise))
+        return float(np.sqrt(self.spread(q.variance) ** 2 + (shrink + self.rounding_bound) ** 2 + noise))
 
     def run(self, reader: Reader, meter: Meter) -> Estimate:
         """Read the sums, add noise through the Meter, combine."""
@@ -130,14 +143,14 @@ class LinearPlan:
             label = self.mechanism if len(self.rounds) == 1 else f"{self.mechanism}, round {number + 1}"
             noisy.append(
                 meter.laplace(
-                    lambda part=part: _sums(reader, part),  # type: ignore[misc]
+                    lambda part=part: _sums(reader, part, q.divisor),  # type: ignore[misc]
                     rate=1,
-                    weights=part.weights * q.record_reach,
+                    weights=part.weights * q.record_cost,
                     touches="one",
                     label=label,
                 )
             )
-        sums = np.concatenate(noisy).astype(np.float64)
+        sums = np.concatenate(noisy).astype(np.float64) * q.divisor
         totals = np.concatenate([_part_weights(q, part) for part in self.rounds])
         mean = self.centre + float(np.dot(self.coefficients, sums - self.centre * totals))
         return self._estimate(mean, sums / np.maximum(totals, 1), meter)
@@ -162,15 +175,18 @@ class LinearPlan:
             bias_bound=self.bias_bound,
             bias_in_interval=self.worst_case,
             bounds=(n * low * q.unit, n * high * q.unit),
-            parameters=dict(self.parameters),
+            column=q.column,
+            clamped=q.clamped,
+            rounding=self.rounding_bound,
+            parameters={**self.parameters, **lattice_words(q, self.rounding_bound)},
             warnings=bias_warnings(self.bias_bound, self.expected_rmse, q, worst_case=self.worst_case, found=found),
             details={} if found is None else found.to_dict(),
         )
 
 
 def capped_weights(question: Question, cap: Nano) -> Integers:
-    """Weight per person group: the budget, at most `cap` (nano-ε), divided by the reach and rounded down."""
-    return np.minimum(question.levels, cap) // question.reach
+    """Weight per person group: the budget, at most `cap` (nano-ε), divided by what a weight costs and rounded down."""
+    return np.minimum(question.levels, cap) // question.cost
 
 
 def weighted_mean(mechanism: str, question: Question, weights: Integers, **parameters: Any) -> LinearPlan:
@@ -181,12 +197,17 @@ def weighted_mean(mechanism: str, question: Question, weights: Integers, **param
     return LinearPlan(mechanism, question, (one_sum(weights),), np.array([1 / mass]), parameters=parameters)
 
 
+def lattice_words(question: Question, rounding: float) -> dict[str, Any]:
+    """What a reader must know of the lattice: its unit, and how far rounding may have moved the answer. A count has none."""
+    return {} if question.kind == "count" else {"lattice_unit": question.unit, "rounding_at_most": rounding}
+
+
 def describe_cap(cap: Nano) -> str:
     return epsilon_text(cap)
 
 
 def _check_fits(question: Question, part: Round) -> None:
-    rough = float(np.dot(part.weights.astype(np.float64), question.budgets.counts)) * question.reach
+    rough = float(np.dot(part.weights.astype(np.float64), question.budgets.counts)) * question.cost
     if rough >= 2.0**61:  # a factor of two below what 64 bits hold, so the rounding of `rough` does not matter
         raise InputError(
             "the weighted sum of this roster does not fit in 64 bits; lower the largest budgets "
@@ -194,14 +215,16 @@ def _check_fits(question: Question, part: Round) -> None:
         )
 
 
-def _sums(reader: Reader, part: Round) -> Integers:
+def _sums(reader: Reader, part: Round, divisor: int) -> Integers:
+    """The divided sum of every part. Weighted sums can pass 64 bits, so they are Python's integers until they are divided;
+    what the table holds beyond the public roster is held at the ends of the range, as everywhere."""
     if part.size == 1 and bool((part.parts[part.weights > 0] == 0).all()):
-        return np.array([reader.weighted_sum(part.weights)], dtype=np.int64)
-    sums = reader.group_sums()
-    out = np.zeros(part.size, dtype=np.int64)
-    used = part.parts >= 0
-    np.add.at(out, part.parts[used], sums[used] * part.weights[used])
-    return out
+        return as_int64(np.array([reader.weighted_sum(part.weights) // divisor], dtype=object))
+    out = [0] * part.size
+    for place, weight, found in zip(part.parts.tolist(), part.weights.tolist(), reader.group_sums().tolist(), strict=True):
+        if place >= 0:
+            out[place] += weight * found
+    return as_int64(np.array([total // divisor for total in out], dtype=object))
 
 
 def _part_weights(question: Question, part: Round) -> NDArray[np.float64]:

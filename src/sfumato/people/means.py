@@ -7,8 +7,8 @@ With v the measure's lattice value between 0 and `steps` and N the number of peo
 so the sum to be noised reaches ``steps`` lattice units of half size on either side: half the noise of a sum from the lower
 bound. Guarantee: two questions in sequence, each within half of everybody's budget.
 
-The interval of a mean is first-order (delta method) with the smallest plausible N; where N may be zero it is the whole
-range.
+The interval of a mean is that of a ratio (Fieller 1954; see `error_law.RatioLaw`), not an approximation to first order.
+Where N may be zero it is the whole range.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.offers import AUTO, Offer
 from sfumato.people.answers import answer, every_offer, offer_of, plan_offer, run_offer
-from sfumato.people.error_law import LaplacePlusNormal
+from sfumato.people.bias import bias_warnings
+from sfumato.people.error_law import ErrorLaw, LaplacePlusNormal, RatioLaw
 from sfumato.people.estimate import Estimate
+from sfumato.people.linear import lattice_words
 from sfumato.people.question import Question
 from sfumato.people.reading import PairReader, Reader
 from sfumato.privacy import SECURE, Charge, Meter, PersonBudgets, Source
 from sfumato.registry import mechanism as registered
+
+_ANYTHING = LaplacePlusNormal((1e300,))  # finite, so that it can be written down as JSON
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,26 +75,31 @@ class PairPlan:
     def bias_bound(self) -> float:
         if self.kind == "sum":
             return self.centred.bias_bound + abs(self.middle) * self.ones.bias_bound
-        return min((self.high - self.low) / 2, self.centred.bias_bound / self._expected_count())
+        return self._bias_of_mean(self._expected_count())
+
+    def _bias_of_mean(self, count: float) -> float:
+        """Both biases, the count's times how far a mean can lie from the middle, over the number of rows."""
+        reach = (self.high - self.low) / 2
+        return min(2 * reach, (self.centred.bias_bound + reach * self.ones.bias_bound) / count)
 
     def run(self, reader: Any, meter: Meter) -> Estimate:
         if not isinstance(reader, PairReader):
             raise InputError("a mean reads a PairReader(centred=..., ones=...)")
         total = self.centred.run(reader.centred, meter)
         count = self.ones.run(reader.ones, meter)
-        warnings = total.warnings[:1]
-        parameters = {"sum": dict(total.parameters), "count": dict(count.parameters)}
+        law: ErrorLaw
         if self.kind == "sum":
             value = self.middle * count.value + total.value
-            law = _sum_law(total, count, self.middle)
-            n = self.question.people
-            bounds = (min(0.0, self.low * n), max(0.0, self.high * n))
+            law, rounding, bias = _sum_law(total, count, self.middle), total.rounding, self.bias_bound
+            rows = self.question.people * self.question.rows_per_person
+            bounds = (min(0.0, self.low * rows), max(0.0, self.high * rows))
         else:
-            value, law, sure = _ratio(total, count)
-            value = min(max(self.middle + value, self.low), self.high)
+            value, law, rounding, bias = self._ratio(total, count)
             bounds = (self.low, self.high)
-            if not sure:
-                warnings = (*warnings, "the condition may select nobody: the interval is the whole range")
+        warnings = bias_warnings(bias, self.expected_rmse, self.question, kind=self.kind, worst_case=total.bias_in_interval)
+        lattice = lattice_words(self.question, rounding)
+        if law is _ANYTHING:
+            warnings = (*warnings, "the condition may select nobody: the interval is the whole range")
         return Estimate(
             value=value,
             people=self.question.people,
@@ -99,13 +108,38 @@ class PairPlan:
             mechanism=self.mechanism,
             expected_rmse=self.expected_rmse,
             kind=self.kind,
-            bias_bound=self.bias_bound,
+            bias_bound=bias,
             bias_in_interval=total.bias_in_interval,
             bounds=bounds,
-            parameters=parameters,
+            column=self.question.column,
+            clamped=(self.low, self.high),
+            rounding=rounding,
+            parameters={
+                "sum": {k: v for k, v in total.parameters.items() if k not in lattice},
+                "count": dict(count.parameters),
+                **lattice,
+            },
             warnings=warnings,
             details={"count": count.value},
         )
+
+    def _ratio(self, total: Estimate, count: Estimate) -> tuple[float, ErrorLaw, float, float]:
+        """The mean, the law of its error, and what rounding and bias may do to it."""
+        fewest, most = count.interval(0.99)
+        if fewest <= 0 or count.value <= 0:
+            return self.middle, _ANYTHING, 0.0, self._bias_of_mean(1.0)
+        # Only rows with a value are rounded: `most` of all who might have been.
+        rounding = total.rounding * most / (self.question.people * self.question.rows_per_person) / count.value
+        bias = self._bias_of_mean(count.value)
+        law = RatioLaw(
+            sum_of=LaplacePlusNormal(*_parts(total)),
+            count_of=LaplacePlusNormal(*_parts(count)),
+            ratio=total.value / count.value,
+            count=count.value,
+            reach=(self.high - self.low) / 2,
+            beside=rounding + (bias if total.bias_in_interval else 0.0),
+        )
+        return min(max(self.middle + law.ratio, self.low), self.high), law, rounding, bias
 
 
 def _parts(estimate: Estimate) -> tuple[tuple[float, ...], float]:
@@ -122,16 +156,6 @@ def _sum_law(total: Estimate, count: Estimate, middle: float) -> LaplacePlusNorm
     return LaplacePlusNormal((*a, *(abs(middle) * x for x in b)), sd_a + abs(middle) * sd_b)
 
 
-def _ratio(total: Estimate, count: Estimate) -> tuple[float, LaplacePlusNormal, bool]:
-    """Sum over count, the law of its error, and whether the count is surely above zero."""
-    low = count.interval(0.99)[0]
-    if low <= 0 or count.value <= 0:
-        return 0.0, LaplacePlusNormal((float("1e300"),)), False
-    ratio = total.value / count.value
-    law = _sum_law(total, count, -ratio)
-    return ratio, LaplacePlusNormal(tuple(x / low for x in law.scales), law.sd / low), True
-
-
 @dataclass(frozen=True, eq=False)
 class Pair:
     """The two questions behind a mean or a shifted sum, each with half of everybody's budget."""
@@ -143,6 +167,8 @@ class Pair:
     selectivity: float | None = None
     rows_per_person: int = 1
     kind: Literal["sum", "mean"] = "mean"
+    rounding: float = 0.0  # by how many steps a value may differ from its point of the lattice
+    column: str | None = None
 
     def __post_init__(self) -> None:
         if not (np.isfinite([self.low, self.high]).all() and self.low < self.high):
@@ -155,7 +181,8 @@ class Pair:
         """The centred sum, in half lattice units."""
         unit = (self.high - self.low) / self.steps / 2
         bounds: dict[str, Any] = {"low": -self.steps, "high": self.steps, "unit": unit}
-        return Question(self.budgets, **bounds, rows_per_person=self.rows_per_person, kind="sum", split=2)
+        about: dict[str, Any] = {"rounding": 2 * self.rounding, "column": self.column, "kind": "sum"}
+        return Question(self.budgets, **bounds, **about, rows_per_person=self.rows_per_person, split=2)
 
     @property
     def ones(self) -> Question:
@@ -177,6 +204,7 @@ def preview_mean(
     low: float,
     high: float,
     steps: int = 1000,
+    rounding: float = 0.0,
     selectivity: float | None = None,
     rows_per_person: int = 1,
     kind: Literal["sum", "mean"] = "mean",
@@ -190,6 +218,8 @@ def preview_mean(
         Public bounds of the measure.
     steps : int
         Size of the lattice between them.
+    rounding : float
+        By how many steps a value may differ from its point of the lattice: 0.5 if it was rounded to the nearest.
     selectivity : float, optional
         A public guess of the share of people who satisfy the condition.
     rows_per_person : int
@@ -206,7 +236,7 @@ def preview_mean(
     >>> preview_mean(budgets, low=0, high=100)[0].mechanism
     'partition'
     """
-    pair = Pair(budgets, low, high, steps, selectivity, rows_per_person, kind)
+    pair = Pair(budgets, low, high, steps, selectivity, rows_per_person, kind, rounding)
     return every_offer("mean", pair.offer, budgets)
 
 
@@ -217,6 +247,7 @@ def mean(
     low: float,
     high: float,
     steps: int = 1000,
+    rounding: float = 0.0,
     selectivity: float | None = None,
     rows_per_person: int = 1,
     mechanism: str = AUTO,
@@ -233,6 +264,8 @@ def mean(
         Public bounds of the measure.
     steps : int
         Size of the lattice between them.
+    rounding : float
+        By how many steps a value may differ from its point of the lattice: 0.5 if it was rounded to the nearest.
     selectivity : float, optional
         A public guess of the share of people who satisfy the condition.
     rows_per_person : int
@@ -246,7 +279,7 @@ def mean(
     -------
     Estimate
     """
-    pair = Pair(budgets, low, high, steps, selectivity, rows_per_person, kind)
+    pair = Pair(budgets, low, high, steps, selectivity, rows_per_person, kind, rounding)
     offer = every_offer("mean", pair.offer, budgets)[0] if mechanism == AUTO else pair.offer(mechanism)
     return run_offer(offer, reader, offer.plan.question, source=source)
 
@@ -258,6 +291,7 @@ def total(
     high: int,
     low: int = 0,
     unit: float = 1.0,
+    rounding: float = 0.0,
     rows_per_person: int = 1,
     mechanism: str = AUTO,
     source: Source = SECURE,
@@ -273,6 +307,8 @@ def total(
         Public bounds in lattice units.
     unit : float
         What a lattice unit means.
+    rounding : float
+        By how many units a value may differ from its lattice value: 0.5 if it was rounded to the nearest.
     rows_per_person : int
     mechanism : str
         A mechanism's name; "auto" takes the best by preview.
@@ -285,5 +321,6 @@ def total(
     -------
     Estimate
     """
-    question = Question(budgets, low=low, high=high, unit=unit, rows_per_person=rows_per_person, kind="sum")
+    lattice: dict[str, Any] = {"low": low, "high": high, "unit": unit, "rounding": rounding}
+    question = Question(budgets, **lattice, rows_per_person=rows_per_person, kind="sum")
     return answer(reader, question, mechanism=mechanism, source=source, **parameters)

@@ -13,6 +13,7 @@ from sfumato.histograms.offers import bins_asked, finished
 from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.people.answers import every_offer, plan_offer
 from sfumato.people.histogram import plan_histogram
+from sfumato.people.lattice import MOST_POINTS, lattice_between
 from sfumato.people.means import Pair
 from sfumato.people.question import Question
 from sfumato.people.reading import DatasetReader, PairReader, Reader
@@ -20,14 +21,20 @@ from sfumato.privacy import Charge, Meter, PersonBudgets, positive_nano
 from sfumato.registry import Parameter
 from sfumato.registry import mechanism as registered
 from sfumato.tables.dataset import Dataset
-from sfumato.tables.lattice import MAX_STEPS
+from sfumato.tables.lattice import Lattice
 from sfumato.tables.personal import PersonalTable
 
 _SELECTIVITY = Parameter("selectivity", "number", "a public guess of the share of rows that count", low=0, high=1)
 COUNT_PARAMETERS = (_SELECTIVITY,)
 MEASURE_PARAMETERS = (
     Parameter("column", "text", "the numeric column to add up", required=True),
-    Parameter("steps", "whole", "size of the lattice between the column's bounds", low=1, high=MAX_STEPS),
+    Parameter(
+        "steps",
+        "whole",
+        "steps of the lattice between the column's bounds; as many as are useful if left out",
+        low=1,
+        high=MOST_POINTS // 2,
+    ),
     _SELECTIVITY,
 )
 
@@ -60,12 +67,19 @@ def _count(request: Request, facts: Facts) -> list[Offer]:
 def _measure(request: Request, facts: Facts) -> list[Offer]:
     given = _checked(request, facts, MEASURE_PARAMETERS)
     column = given["column"]
-    low, high, steps = lattice(facts, column, given["steps"])
     budgets, rows = _budgets(request, facts), facts.rows_per_person
-    if request.kind == "sum" and low == 0:  # one noisy sum will do; otherwise the number of rows is needed as well
-        question = Question(budgets, high=steps, unit=high / steps, rows_per_person=rows, kind="sum")
+    if request.kind == "sum" and facts.schema.lattice(column, 1).low == 0:  # one noisy sum, without the number of rows
+        cut = lattice(facts, column, budgets, given["steps"])
+        about: dict[str, Any] = {
+            "rounding": cut.rounding / cut.unit,
+            "column": column,
+            "kind": "sum",
+        }
+        question = Question(budgets, high=cut.steps, unit=cut.unit, rows_per_person=rows, **about)
         found = _every(request, facts, budgets, lambda name, **given: plan_offer(question, name, **given))
-        return [o.reading(lambda d: _reader(d, facts, request.where, column, steps)) for o in _readable(found)]
+        return [o.reading(lambda d: _reader(d, facts, request.where, column, cut.steps)) for o in _readable(found)]
+    cut = lattice(facts, column, budgets, given["steps"], halved=True)
+    steps = cut.steps
 
     def read(dataset: Dataset) -> PairReader:
         return PairReader(
@@ -74,7 +88,9 @@ def _measure(request: Request, facts: Facts) -> list[Offer]:
         )
 
     kind: Literal["sum", "mean"] = "sum" if request.kind == "sum" else "mean"
-    pair = Pair(budgets, low, high, steps, given["selectivity"], rows, kind)
+    # The engine rounds to half steps, so a value is at most a quarter of a step away.
+    about = {"rounding": cut.rounding / cut.unit / 2, "column": column}
+    pair = Pair(budgets, cut.low, cut.high, steps, given["selectivity"], rows, kind, **about)
     return [o.reading(read) for o in _readable(_every(request, facts, budgets, pair.offer))]
 
 
@@ -118,12 +134,11 @@ def _readable(found: list[Offer]) -> list[Offer]:
     return [o for o in found if o.mechanism != "sampling"]
 
 
-def lattice(facts: Facts, column: str, steps: int | None) -> tuple[float, float, int]:
-    """Public bounds of a numeric column and the size of its lattice."""
-    if steps is None and facts.schema[column].whole_steps is None:
-        steps = 1000
-    found = facts.schema.lattice(column, steps)
-    return found.low, found.high, found.steps
+def lattice(facts: Facts, column: str, budgets: PersonBudgets, steps: int | None = None, *, halved: bool = False) -> Lattice:
+    """The lattice of a numeric column, from public facts; `halved` where the engine cuts every step in two."""
+    bounds, whole = facts.schema.lattice(column, 1), facts.schema[column].whole_steps is not None
+    most = MOST_POINTS // 2 if halved else MOST_POINTS
+    return lattice_between(bounds.low, bounds.high, budgets, integer=whole, steps=steps, most=most)
 
 
 def _budgets(request: Request, facts: Facts) -> PersonBudgets:

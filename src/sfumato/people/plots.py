@@ -22,12 +22,13 @@ def plot_estimate(estimate: Estimate, ax: Axes | None = None, *, confidence: flo
     """The estimate with its interval; the light band is where the worst possible bias could move the answer."""
     ax = axes(ax, (7.0, 2.2))
     low, high = estimate.interval(confidence)
+    words = estimate.words
     worst = estimate.interval(confidence, worst_case=True)
     # The interval is cut to the public bounds and the value is not, so the value may lie outside.
     reach = [[max(estimate.value - low, 0.0)], [max(high - estimate.value, 0.0)]]
     ax.errorbar(
         [estimate.value], [0], xerr=reach, fmt="o", color=BLUE, ms=10,
-        capsize=8, lw=3, label=f"{estimate.value:,.6g}, {confidence:.0%} interval {low:,.6g} to {high:,.6g}",
+        capsize=8, lw=3, label=f"{words(estimate.value)}, {confidence:.0%} interval {words(low)} to {words(high)}",
     )  # fmt: skip
     wide = max(high - low, 1e-12)
     # The worst case is often hundreds of times wider: the band then runs out of the picture and the label says how far.
@@ -35,16 +36,16 @@ def plot_estimate(estimate: Estimate, ax: Axes | None = None, *, confidence: flo
     view = (min(view[0], estimate.value), max(view[1], estimate.value))
     if worst[1] - worst[0] > wide * 1.001:
         ax.axvspan(
-            *worst, color=ORANGE, alpha=0.15, label=f"with the worst possible bias {worst[0]:,.6g} to {worst[1]:,.6g}"
+            *worst, color=ORANGE, alpha=0.15, label=f"with the worst possible bias {words(worst[0])} to {words(worst[1])}"
         )
     if "unbiased_value" in estimate.details:
         unbiased = float(estimate.details["unbiased_value"])
-        ax.plot([unbiased], [0], "D", color=GREEN, ms=7, label=f"unbiased sum of the parts {unbiased:,.6g}")
+        ax.plot([unbiased], [0], "D", color=GREEN, ms=7, label=f"without that assumption {words(unbiased)}")
         view = (min(view[0], unbiased - 0.1 * wide), max(view[1], unbiased + 0.1 * wide))
     ax.set_xlim(view[0] - 0.05 * wide, view[1] + 0.05 * wide)
     ax.set_ylim(-1, 1.6)
     ax.set_yticks([])
-    ax.set_xlabel(estimate.kind)
+    ax.set_xlabel(estimate.subject)
     ax.set_title(f"{estimate.mechanism}, ε up to {estimate.guarantee.epsilon}", fontsize=10)
     ax.legend(fontsize=9, loc="upper center", frameon=False)
     return ax
@@ -84,7 +85,7 @@ def plot_budgets(budgets: PersonBudgets, ax: Axes | None = None, *, plan: Linear
     ax.set_xlabel("granted ε")
     ax.set_ylabel("people")
     if plan is not None:
-        used = np.sum([r.weights for r in plan.rounds], axis=0) * plan.question.reach / NANO
+        used = np.sum([r.weights for r in plan.rounds], axis=0) * plan.question.cost / NANO
         twin = ax.twinx()
         twin.step(e, used, where="post", color=VERMILION, lw=2)
         twin.set_ylabel(f"ε used by {plan.mechanism}", color=VERMILION)

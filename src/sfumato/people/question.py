@@ -3,11 +3,16 @@
 A record's contribution is a whole number x between `low` and `high` (0 and 1 for a count); whoever is absent or outside
 the condition contributes 0. With up to R rows per person a person's total lies between ``R low`` and ``R high``. Blanking
 a person moves the sum by at most ``R max(|low|, |high|)`` units: the *reach*.
+
+A weight buys reach: weight w costs a person ``w reach`` nano-ε, so budgets are divided by the reach and rounded down. On a
+fine lattice that would take a good part of a small budget, or all of it. There the *sum* is divided by the units of one
+record instead (`divisor`), and weight w costs a person w nano-ε a row; see `linear` for why that is safe.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -17,6 +22,7 @@ from sfumato.errors import InputError
 from sfumato.privacy import NANO, PersonBudgets
 
 Kind = Literal["count", "sum", "mean"]
+_WHOLE_WEIGHTS = 1000  # a budget of this many reaches loses at most 0.1% when it is rounded down to whole weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +44,11 @@ class Question:
     kind : "count" or "sum"
     split : int
         The question may use this fraction of every budget: 2 means half (a mean needs a sum and a count).
+    rounding : float
+        By how many lattice units a record's true value may differ from its contribution: 0 where values are whole numbers of
+        units, ½ where they were rounded to the nearest.
+    column : str, optional
+        The column that is added up, for the words of the answer.
 
     Examples
     --------
@@ -53,6 +64,8 @@ class Question:
     selectivity: float | None = None
     kind: Kind = "count"
     split: int = 1
+    rounding: float = 0.0
+    column: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.budgets, PersonBudgets):
@@ -67,6 +80,8 @@ class Question:
             raise InputError(f"rows_per_person must be at least 1, got {self.rows_per_person}")
         if not (np.isfinite(self.unit) and self.unit > 0):
             raise InputError(f"unit must be a positive number, got {self.unit!r}")
+        if not 0 <= self.rounding <= 1:
+            raise InputError(f"rounding is a part of a lattice unit, from 0 to 1; got {self.rounding!r}")
         if self.selectivity is not None and not 0 <= self.selectivity <= 1:
             raise InputError(f"selectivity is a share between 0 and 1, got {self.selectivity!r}")
 
@@ -94,6 +109,37 @@ class Question:
     def reach(self) -> int:
         """Units by which one person moves the sum at most."""
         return self.record_reach * self.rows_per_person
+
+    @cached_property
+    def divisor(self) -> int:
+        """What a weighted sum is divided by, rounded down, before the noise: 1, or the units of one record.
+
+        >>> roster = PersonBudgets.of([0.01, 1.0])
+        >>> Question(roster, high=100).divisor, Question(roster, high=500_000_000).divisor
+        (1, 500000000)
+        """
+        present = self.levels[self.budgets.counts > 0]
+        return 1 if int(present.min()) >= _WHOLE_WEIGHTS * self.reach else self.record_reach
+
+    @property
+    def record_cost(self) -> int:
+        """Nano-ε that one record loses for each unit of weight."""
+        return self.record_reach // self.divisor
+
+    @property
+    def cost(self) -> int:
+        """Nano-ε that one person loses for each unit of weight."""
+        return self.record_cost * self.rows_per_person
+
+    @property
+    def clamped(self) -> tuple[float, float] | None:
+        """Between which bounds the column's values were clamped, in its own unit."""
+        return None if self.column is None else (self.low * self.unit, self.high * self.unit)
+
+    @property
+    def rounding_bound(self) -> float:
+        """How far rounding to the lattice can move the answer, if all rows err the same way (prices that end in .99)."""
+        return self.people * self.rows_per_person * self.unit * self.rounding
 
     @property
     def span(self) -> int:

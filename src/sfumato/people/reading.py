@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
 from sfumato.privacy import PersonBudgets
+from sfumato.privacy.integers import as_int64
 from sfumato.tables.personal import PersonalTable
 
 if TYPE_CHECKING:
@@ -70,10 +71,39 @@ class ArrayReader:
         return np.asarray(self.table @ np.arange(self.low, self.low + self.table.shape[1], dtype=np.int64))
 
     def weighted_sum(self, weights: Integers) -> int:
-        return int(np.dot(self.group_sums(), np.asarray(weights, dtype=np.int64)))
+        return sum(s * int(w) for s, w in zip(self.group_sums().tolist(), weights, strict=True))
 
     def group_values(self) -> Integers:
         return self.table
+
+
+@dataclass(frozen=True)
+class SumReader:
+    """Sums that are known already, one per person group: for a lattice with too many points to count each of them.
+
+    >>> SumReader.of(groups=[0, 0, 1], values=[250_000_000, 1, 7]).group_sums().tolist()
+    [250000001, 7]
+    """
+
+    sums: tuple[int, ...]
+
+    @classmethod
+    def of(cls, groups: ArrayLike, values: ArrayLike, *, group_count: int | None = None) -> SumReader:
+        """From one group number and one integer value per record; clamp the values to their bounds first."""
+        g, v = np.asarray(groups, dtype=np.int64), as_int64(values)
+        size = int(g.max(initial=-1)) + 1 if group_count is None else group_count
+        found = np.zeros(size, dtype=np.int64)
+        np.add.at(found, g, v)
+        return cls(tuple(found.tolist()))
+
+    def group_sums(self) -> Integers:
+        return as_int64(np.array(self.sums, dtype=object))
+
+    def weighted_sum(self, weights: Integers) -> int:
+        return sum(s * int(w) for s, w in zip(self.sums, weights, strict=True))
+
+    def group_values(self) -> Integers:
+        raise InputError("sampling needs one count per value of the measure, and only sums are known here")
 
 
 @dataclass(frozen=True, eq=False)

@@ -120,8 +120,8 @@ def _headline(result: Result) -> str:
     band = ""
     if callable(interval):
         low, high = interval(0.95)
-        band = f"<span class=soft> 95% interval {low:,.6g} to {high:,.6g}</span>"
-    return f"<p><span class=big>{value:,.6g}</span>{band}</p>"
+        band = f"<span class=soft> 95% interval {result.words(low)} to {result.words(high)}</span>"
+    return f"<p><span class=big>{result.words(value)}</span>{band}</p>"
 
 
 def _figure(result: Result, caption: str) -> str:

@@ -38,6 +38,9 @@ from sfumato.tables.words import check_keys, check_text, did_you_mean
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from sfumato.tables.predicate_tree import Predicate
+    from sfumato.tables.predicates import Where
+
 MAX_CELLS = 20_000_000  # a dense array of counts beyond this is a mistake more often than a wish
 
 
@@ -180,6 +183,18 @@ class Schema:
     def lattice(self, column: str, steps: int | None = None) -> Lattice:
         """The lattice on which a numeric column is added up; see `Numeric.lattice`."""
         return self[column].lattice(steps, what=f"column {column!r}")
+
+    def condition(self, where: Where) -> Predicate:
+        """A condition on the columns, read and checked; see `sfumato.tables.parse_where`."""
+        from sfumato.tables.predicates import parse_where
+
+        return parse_where(where, self)
+
+    def is_empty(self, where: Where) -> bool:
+        """Whether this schema alone says that no row can satisfy a condition; see `sfumato.tables.is_empty`."""
+        from sfumato.tables.predicates import is_empty
+
+        return is_empty(self.condition(where), self)
 
     def select(self, columns: Iterable[str]) -> Schema:
         """The schema of some columns, same unit."""

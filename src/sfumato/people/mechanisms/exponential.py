@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InputError
 from sfumato.people.error_law import DiscreteLaw
 from sfumato.people.estimate import Estimate
+from sfumato.people.linear import lattice_words
 from sfumato.people.question import Question
 from sfumato.people.reading import Integers, Reader
 from sfumato.privacy import NANO, Charge, Meter
@@ -81,7 +82,8 @@ class ExponentialPlan:
 
     @cached_property
     def expected_rmse(self) -> float:
-        return self.law(0.5 if self.question.selectivity is None else self.question.selectivity).rmse
+        share = 0.5 if self.question.selectivity is None else self.question.selectivity
+        return float(np.hypot(self.law(share).rmse, self.question.rounding_bound))
 
     def run(self, reader: Reader, meter: Meter) -> Estimate:
         """Choose an answer by its distance from the data."""
@@ -105,6 +107,10 @@ class ExponentialPlan:
             kind=q.kind,
             bias_bound=self.bias_bound,
             bounds=(low * q.unit, high * q.unit),
+            column=q.column,
+            clamped=q.clamped,
+            rounding=q.rounding_bound,
+            parameters=lattice_words(q, q.rounding_bound),
             warnings=(FLAT,),
         )
 

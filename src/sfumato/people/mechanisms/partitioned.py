@@ -92,7 +92,7 @@ def _plan(name: str, question: Question, cut: Cut, rounds: int, *, digits: int, 
         if one is None:
             break
         made.append(one)
-        left = left - one.weights * question.reach
+        left = left - one.weights * question.cost
     if not made:
         raise BudgetError("no budget of this roster buys one unit of the measure; use a coarser lattice for it")
     coefficients = combine(question, made)
@@ -106,7 +106,7 @@ def _plan(name: str, question: Question, cut: Cut, rounds: int, *, digits: int, 
 
 
 def _one_round(question: Question, left: NDArray[np.int64], cut: Cut, digits: int, drop: bool) -> Round | None:
-    floor = max(EXHAUSTED, question.reach) if (left < question.levels).any() else question.reach
+    floor = max(EXHAUSTED, question.cost) if (left < question.levels).any() else question.cost
     active = np.flatnonzero((left >= floor) & (question.budgets.counts > 0))
     if active.size == 0:
         return None
@@ -120,7 +120,7 @@ def _one_round(question: Question, left: NDArray[np.int64], cut: Cut, digits: in
     parts = np.full(question.budgets.groups, -1, dtype=np.int64)
     parts[active] = number[part]
     weights = np.zeros(question.budgets.groups, dtype=np.int64)
-    weights[active] = np.where(number[part] >= 0, partition.levels[part] // question.reach, 0)
+    weights[active] = np.where(number[part] >= 0, partition.levels[part] // question.cost, 0)
     return Round(weights, parts)
 
 
@@ -139,12 +139,13 @@ def combine(question: Question, rounds: list[Round]) -> NDArray[np.float64]:
     counts = question.budgets.counts.astype(np.float64)
     sizes = np.concatenate([_per_part(r, counts) for r in rounds])
     mass = np.concatenate([_per_part(r, counts * r.weights) for r in rounds])
+    noise = 2 * (NANO * question.divisor / mass) ** 2
     if len(rounds) == 1:
-        precision = 1 / (question.variance / sizes + 2 * (NANO / mass) ** 2)
+        precision = 1 / (question.variance / sizes + noise)
         share = precision / precision.sum()
     else:
         overlap = np.block([[_overlap(a, b, counts) for b in rounds] for a in rounds])
-        covariance = question.variance * overlap / np.outer(sizes, sizes) + np.diag(2 * (NANO / mass) ** 2)
+        covariance = question.variance * overlap / np.outer(sizes, sizes) + np.diag(noise)
         share = least_squares_shares(covariance)
     return np.asarray(share / mass)
 
@@ -184,7 +185,7 @@ def _per_part(part: Round, values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _describe(question: Question, rounds: list[Round]) -> dict[str, object]:
     first = rounds[0]
     sizes = _per_part(first, question.budgets.counts.astype(np.float64)).astype(int).tolist()
-    starts = [int(first.weights[first.parts == j].max()) * question.reach / NANO for j in range(first.size)]
+    starts = [int(first.weights[first.parts == j].max()) * question.cost / NANO for j in range(first.size)]
     return {"part_people": sizes, "part_epsilons": starts}
 
 

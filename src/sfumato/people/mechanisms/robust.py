@@ -45,7 +45,7 @@ def robust_plan(question: Question, *, cap: Epsilon | None = None) -> LinearPlan
     """The robust affine release; `cap` (ε) is the best for the worst case unless given."""
     found = robust_cap(question) if cap is None else positive_nano(cap, "cap")
     # The divisor uses the rounded-down weight of a capped person, so that such a person weighs exactly 1/n.
-    divisor = question.people * max(1, found // question.reach)
+    divisor = question.people * max(1, found // question.cost)
     return LinearPlan(
         "robust",
         question,

@@ -21,7 +21,7 @@ from sfumato.errors import InputError
 from sfumato.people.bias import bias_warnings
 from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.estimate import Estimate
-from sfumato.people.linear import describe_cap
+from sfumato.people.linear import describe_cap, lattice_words
 from sfumato.people.partition import round_down
 from sfumato.people.question import Question
 from sfumato.people.reading import Reader
@@ -78,7 +78,7 @@ class SamplingPlan:
         q = self.question
         square = q.record_reach**2 * (0.5 if q.selectivity is None else q.selectivity)
         noise = 2 * (NANO / self.rate / self.expected_size) ** 2
-        return q.people * q.unit * float(np.sqrt(self._variance(q.variance, square) + noise))
+        return float(np.hypot(q.people * q.unit * np.sqrt(self._variance(q.variance, square) + noise), q.rounding_bound))
 
     @property
     def bias_bound(self) -> float:
@@ -116,7 +116,14 @@ class SamplingPlan:
             kind=q.kind,
             bias_bound=self.bias_bound,
             bounds=(q.people * q.low * q.unit, q.people * q.high * q.unit),
-            parameters={"threshold": describe_cap(self.threshold), "expected_sample": round(self.expected_size)},
+            column=q.column,
+            clamped=q.clamped,
+            rounding=q.rounding_bound,
+            parameters={
+                "threshold": describe_cap(self.threshold),
+                "expected_sample": round(self.expected_size),
+                **lattice_words(q, q.rounding_bound),
+            },
             warnings=bias_warnings(self.bias_bound, self.expected_rmse, q),
         )
 

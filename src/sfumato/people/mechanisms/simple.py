@@ -25,7 +25,7 @@ def minimum_plan(question: Question) -> LinearPlan:
     """Everybody at the smallest budget of the roster."""
     present = question.budgets.counts > 0
     least = Nano(int(question.levels[present].min()))
-    weights = np.where(question.levels >= least, least // question.reach, 0)
+    weights = np.where(question.levels >= least, least // question.cost, 0)
     return weighted_mean("minimum", question, weights, epsilon=describe_cap(least))
 
 
@@ -52,13 +52,13 @@ def threshold_plan(question: Question, *, threshold: Epsilon | None = None) -> L
     if not question.budgets.counts[kept].sum():
         top = describe_cap(Nano(int(question.levels[-1])))
         raise InputError(f"nobody in the roster grants ε {describe_cap(level)}; choose a threshold of at most {top}")
-    weights = np.where(kept, level // question.reach, 0)
+    weights = np.where(kept, level // question.cost, 0)
     return weighted_mean("threshold", question, weights, threshold=describe_cap(level))
 
 
 def stretching_plan(question: Question) -> LinearPlan:
     """Everybody at their own budget, whatever imbalance that brings."""
-    return weighted_mean("stretching", question, question.levels // question.reach)
+    return weighted_mean("stretching", question, question.levels // question.cost)
 
 
 MECHANISMS = (
