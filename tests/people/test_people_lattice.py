@@ -1,4 +1,4 @@
-"""Fine lattices: no rounding that is not in the interval, no budget lost to whole weights, nobody loses more than granted."""
+"""Fine lattices: no rounding outside the interval, no budget lost to whole weights, nobody loses more than granted."""
 
 from itertools import product
 
@@ -48,7 +48,7 @@ SCHEMA = sf.Schema(
 
 
 def heaped(n=N):
-    """Incomes of which most lie a quarter of 500 above a multiple of it: a lattice of 1,000 steps rounds all of them down."""
+    """Incomes of which most lie a quarter of 500 above a multiple of it: 1,000 steps round all of them down."""
     rng = np.random.default_rng(4)
     values = np.exp(rng.normal(10.2, 0.8, n)).clip(0, 499_000)
     values = np.where(rng.random(n) < 0.9, np.floor(values / 500) * 500 + 124.99, np.round(values, 2))
@@ -82,7 +82,7 @@ def test_whole_numbers_are_not_rounded_and_steps_that_were_asked_for_are_kept():
     assert lattice_between(0, 2_000_000, budgets, integer=True).steps == 2_000_000
     assert lattice_between(-7, 9, budgets, integer=True).rounding == 0
     assert lattice_between(0, 100, budgets, integer=True, steps=200).exact
-    assert lattice_between(0, 100, budgets, integer=True, steps=30).rounding == 0.5
+    assert lattice_between(0, 100, budgets, integer=True, steps=30).rounding == pytest.approx(100 / 30 / 2)
     wide = lattice_between(0, 2**40, budgets, integer=True)
     assert not wide.exact
     assert MOST_POINTS / 10 < wide.steps <= MOST_POINTS
