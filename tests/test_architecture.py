@@ -37,11 +37,7 @@ STATED = {
         "grids.search.scoring",
     },
     "classifiers.counting.additive_settings": {"grids.publishers.automatic"},
-    "classifiers.counting.histogram": {
-        "grids.published.classifier",
-        "grids.publishers.privpfc",
-        "grids.publishers.task",
-    },
+    "classifiers.counting.histogram": {"grids.publishers.privpfc", "grids.publishers.task"},
     # Linear models of people with budgets of their own.
     "classifiers.linear.erm": {"people.ensembles"},
     "classifiers.linear.personal": {"people.mechanisms.affine", "people.mechanisms.sampling", "people.partition"},

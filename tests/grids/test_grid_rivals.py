@@ -41,13 +41,10 @@ def test_diffgen_scores_move_by_zero_or_one(n):
     for _ in range(20):
         a, b = neighbours(rng, n)
         for j, levels in enumerate(a.taxonomies):
-            grid = ((j, levels.height - 1),)
             for level in range(levels.height - 1):
                 for place in range(levels.sizes[level]):
                     if children(levels, (level, place)):
-                        change = node_score(a.table(grid), levels, (level, place)) - node_score(
-                            b.table(grid), levels, (level, place)
-                        )
+                        change = node_score(a, j, (level, place)) - node_score(b, j, (level, place))
                         assert change in (0, 1)
 
 
@@ -113,7 +110,9 @@ def test_wrong_parameters_are_refused():
 def test_the_preview_states_the_noise_of_the_release(grids, rows):
     frame = helpers.frame(20_000)
     frame["ill"] = np.where(np.arange(20_000) % 2, "yes", "no")  # evenly spread: "auto" takes two grids
-    options = preview_synthesize(schema=helpers.schema(), target="ill", epsilon=1, rows=rows, grids=grids)
+    options = preview_synthesize(
+        schema=helpers.schema(), target="ill", epsilon=1, rows=rows, mechanism="privpfc", parameters={"grids": grids}
+    )
     synopsis = (
         PrivPfC(epsilon=1, target="ill", rows=rows, grids=grids)
         .fit(frame, schema=helpers.schema(), source=Seeded(2))

@@ -8,9 +8,9 @@ import pytest
 
 from sfumato.errors import InputError
 from sfumato.grids import PrivBayes
-from sfumato.grids.publishers.bits import Bits
-from sfumato.grids.publishers.privbayes import _joint, _useful_options, general_degree
+from sfumato.grids.published.bits import Bits
 from sfumato.grids.search.dependence import F_SPREAD, R_SPREAD, dependence, fixed_by_parents
+from sfumato.grids.search.parents import general_degree, joint, useful_options
 from sfumato.privacy import Seeded
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
@@ -50,15 +50,14 @@ def test_one_record_moves_the_scores_of_bits_and_of_columns_within_their_spreads
             (x, tuple((j, 1) for j in s)) for x in range(last) for s in [((x + 1) % last,), ((x + 1) % last, (x + 2) % last)]
         ]
         moved = [
-            fixed_by_parents(_joint(a, code.columns, x, s)) - fixed_by_parents(_joint(b, code.columns, x, s))
-            for x, s in sets
+            fixed_by_parents(joint(a, code.columns, x, s)) - fixed_by_parents(joint(b, code.columns, x, s)) for x, s in sets
         ]
         assert min(moved) >= -2
         assert max(moved) <= 1
         seen.append(max(moved) - min(moved))
-        options = [o for x in ([0], [1], [2], [0, 2]) for o in _useful_options(plain_columns, x, 200.0, 3)]
+        options = [o for x in ([0], [1], [2], [0, 2]) for o in useful_options(plain_columns, x, 200.0, 3)]
         general = [
-            dependence(_joint(full, plain_columns, x, s)) - dependence(_joint(less, plain_columns, x, s)) for x, s in options
+            dependence(joint(full, plain_columns, x, s)) - dependence(joint(less, plain_columns, x, s)) for x, s in options
         ]
         assert max(general) - min(general) <= R_SPREAD
     assert max(seen) <= F_SPREAD
@@ -118,14 +117,14 @@ def test_more_than_two_parents_where_they_are_useful():
 
 def test_candidates_are_maximal_and_bounded():
     columns = (WIDE[0], WIDE[1], Levels.flat("z", ["u", "v"]), TARGET)
-    options = _useful_options(columns, [1, 2, 3], 40.0, 3)
+    options = useful_options(columns, [1, 2, 3], 40.0, 3)
     cells = [6 * np.prod([columns[j].sizes[v] for j, v in parents]) for _, parents in options]
     assert max(cells) <= 40
     sets = [dict(parents) for _, parents in options]
     for s in sets:
         assert not any(s != t and s.items() <= t.items() for t in sets)
     assert general_degree(2) == 1
-    assert _useful_options(columns, [1], 4.0, 3) == [(0, ()), (2, ()), (3, ())]
+    assert useful_options(columns, [1], 4.0, 3) == [(0, ()), (2, ()), (3, ())]
 
 
 def test_wrong_encodings_are_refused():

@@ -31,7 +31,7 @@ def release(make: Callable[[], Any], schema: Schema) -> Fit[Records]:
         made = make().release(lambda: records, task, meter)
         if isinstance(made, Network):
             return [np.array(repr(made.links)), np.array(made.size), *made.tables]
-        return [np.array(repr(made.grid)), np.array(made.size), made.noisy, np.array(repr(made.parameters))]
+        return [np.array(repr(made.grid)), np.array(made.size or 0.0), made.noisy, np.array(repr(made.parameters))]
 
     return fit
 

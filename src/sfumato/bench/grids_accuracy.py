@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from sfumato.bench.grids_data import Case
 from sfumato.bench.grids_learners import LEARNERS, Published, misclassification
+from sfumato.grids.published.cuts import codes_of
 from sfumato.grids.published.network import Network
 from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.diffgen import DiffGen
 from sfumato.grids.publishers.pph import PPH
 from sfumato.grids.publishers.privbayes import PrivBayes
-from sfumato.grids.publishers.privpfc import PrivPfC, arrays_of
+from sfumato.grids.publishers.privpfc import PrivPfC
 from sfumato.grids.publishers.task import Task
 from sfumato.grids.publishers.uniform import UniformGrid
 from sfumato.grids.search.pool import Pool
@@ -71,7 +72,7 @@ def published(found: Synopsis | Network, leaves: NDArray[np.integer], train_size
         return Published(codes[:, :-1], codes[:, -1], counts.astype(float), leaves.astype(np.int64), sizes, ordered)
     codes, classes, weights = found.weighted_cells()
     ordered = tuple(c.ordered for c in found.cuts)
-    return Published(codes, classes, weights, arrays_of(found, leaves), found.shape, ordered)
+    return Published(codes, classes, weights, codes_of(found.cuts, leaves), found.shape, ordered)
 
 
 def evaluate(

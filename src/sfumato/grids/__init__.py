@@ -1,8 +1,12 @@
-"""Grids: one budget in few steps; synopses and synthetic tables for classification."""
+"""Grids: one budget in few steps; synopses and synthetic tables for classification.
+
+`PrivPfC` and its rivals publish a table; `Synopsis` and `Network` are what they give. Previews and plans ask `offers`.
+"""
 
 from sfumato.grids.offers import offers, preview_synthesize
 from sfumato.grids.published.network import Network
 from sfumato.grids.published.synopsis import Synopsis
+from sfumato.grids.publishers.base import Publisher
 from sfumato.grids.publishers.diffgen import DiffGen
 from sfumato.grids.publishers.pph import PPH
 from sfumato.grids.publishers.privbayes import PrivBayes
@@ -19,6 +23,7 @@ __all__ = [
     "Network",
     "PrivBayes",
     "PrivPfC",
+    "Publisher",
     "Settings",
     "Synopsis",
     "UniformGrid",

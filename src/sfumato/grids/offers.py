@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.grids.publishers.diffgen import DiffGen
-from sfumato.grids.publishers.one_grid import Weights
-from sfumato.grids.publishers.pph import PPH
-from sfumato.grids.publishers.privbayes import PrivBayes
-from sfumato.grids.publishers.privpfc import PrivPfC
-from sfumato.grids.publishers.stacking import CLASS_PART
+from sfumato.grids.publishers.base import Publisher
 from sfumato.grids.publishers.task import Task
-from sfumato.grids.publishers.uniform import UniformGrid
 from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.meter import Meter
-from sfumato.privacy.noise import laplace_variance
-from sfumato.privacy.units import Epsilon, Nano, positive_nano
-from sfumato.registry import Parameter
+from sfumato.privacy.units import Epsilon, positive_nano
+from sfumato.registry import Parameter, ranked
 from sfumato.registry import mechanism as registered
+from sfumato.results import Result
 from sfumato.tables.dataset import Dataset
 from sfumato.tables.predicates import Where
 from sfumato.tables.schema import Schema
@@ -42,6 +36,7 @@ def offers(request: Request, facts: Facts) -> list[Offer]:
     request : Request
         Of kind "synthesize".
     facts : Facts
+        What is public about the table.
 
     Returns
     -------
@@ -51,8 +46,7 @@ def offers(request: Request, facts: Facts) -> list[Offer]:
     place = f"release {request.name!r}"
     given = {p.name: p.check(request.parameters.get(p.name), place) for p in PARAMETERS}
     facts.check_where(request.where)
-    attributes = given["attributes"]
-    name = "privpfc" if request.mechanism == AUTO else request.mechanism
+    named = request.mechanism != AUTO
     return preview_synthesize(
         schema=facts.schema,
         target=given["target"],
@@ -60,8 +54,9 @@ def offers(request: Request, facts: Facts) -> list[Offer]:
         rows=facts.rows if facts.budgets is None and request.where is None else None,
         budgets=facts.budgets,
         where=request.where,
-        attributes=None if attributes is None else tuple(attributes),
-        **(registered("synthesize", name).check(request.parameters, place)),
+        attributes=given["attributes"],
+        mechanism=request.mechanism,
+        parameters=registered("synthesize", request.mechanism).check(request.parameters, place) if named else None,
     )
 
 
@@ -73,10 +68,37 @@ def preview_synthesize(
     rows: int | None = None,
     budgets: PersonBudgets | None = None,
     where: Where = None,
-    attributes: tuple[str, ...] | None = None,
-    **options: Any,
+    attributes: Sequence[str] | None = None,
+    mechanism: str = AUTO,
+    parameters: Mapping[str, Any] | None = None,
 ) -> list[Offer]:
     """The ways to publish a table for classification, best first (by the bench; see docs/grids.md).
+
+    Parameters
+    ----------
+    schema : Schema
+        Public domains.
+    target : str
+        The column to predict.
+    epsilon : Epsilon, optional
+        One ε for everybody; or `budgets`.
+    rows : int, optional
+        A public number of records.
+    budgets : PersonBudgets, optional
+        What everybody granted.
+    where : condition, optional
+        Only these rows.
+    attributes : sequence of str, optional
+        The predictors to consider; every other column if left out.
+    mechanism : str
+        A mechanism that must be among the offers: if it cannot be, the reason is raised. Others that cannot are left out.
+    parameters : mapping, optional
+        Parameters of that mechanism.
+
+    Returns
+    -------
+    list of Offer
+        Each runs on a `Dataset`. The expected error is the standard deviation of the noise on a published count.
 
     Examples
     --------
@@ -85,45 +107,34 @@ def preview_synthesize(
     >>> [o.mechanism for o in preview_synthesize(schema=schema, target="ill", epsilon=0.5)]
     ['privpfc', 'diffgen', 'pph', 'privbayes', 'uniform-grid']
     """
-    main = PrivPfC(target=target, epsilon=epsilon, rows=rows, budgets=budgets, attributes=attributes, **options)
+    if parameters and mechanism == AUTO:
+        raise InputError(f"`{next(iter(parameters))}` is a parameter of a mechanism: name the mechanism as well")
+    if budgets is None and epsilon is not None:
+        positive_nano(epsilon)
     task = Task.of(schema, target, attributes)
-    factor = schema.unit.rows_per_person
-    settings = main.settings(task, factor)
-    weights = Weights.of(budgets)
-    # Of the last grid, whose counts are published; the number of records is known by then if another step told it.
-    left = main.nano - main.nano // CLASS_PART if settings.grids == "auto" else main.nano
-    nano = left if settings.grids == 1 else left // 2
-    shares = settings.shares(
-        Nano(nano // factor), public_size=rows is not None or budgets is not None or settings.grids != 1
-    )
-    rate = weights.usable(shares[2])
-    if rate < 1:
-        raise InputError("the budget is too small for this release; raise epsilon")
-    unit = 1.0 if weights.counts is None else float((weights.counts * weights.groups).sum() / max(weights.counts.sum(), 1))
-    noise = float(np.sqrt(laplace_variance(rate))) / unit
-    people = None if budgets is None else np.array(budgets.levels)
-    note = f"one grid chosen among up to {settings.most} for classifying {target}, noisy class counts per cell"
-    if settings.grids != 1:
-        note += "; a second grid for what the first misses"
-    if settings.grids == "auto":
-        note += ", if class counts (2% of the budget) say that there is enough to find"
-    found = [Offer("privpfc", Charge(main.nano, people), noise, note, _runner(main, where), budgets)]
-    if budgets is None:
-        assert epsilon is not None
-        charge = Charge(positive_nano(epsilon))
-        for kind, text in (
-            (DiffGen, "taxonomy nodes divided one at a time"),
-            (PPH, "a few columns chosen one at a time, with all their values"),
-            (PrivBayes, "a Bayesian network over all columns; not made for classification"),
-            (UniformGrid, "every column cut alike, without looking at the data"),
-        ):
-            rival = kind(epsilon=epsilon, target=target, rows=rows, attributes=attributes)
-            found.append(Offer(rival.mechanism, charge, None, text, _runner(rival, where)))
+    asked = {"target": target, "epsilon": epsilon, "budgets": budgets, "rows": rows, "attributes": attributes}
+    found: list[Offer] = []
+    refused: InputError | None = None
+    for entry in ranked("synthesize", "classification"):
+        named = entry.name == mechanism
+        try:
+            publisher: Publisher = entry.make(**asked, **(parameters or {} if named else {}))
+            rmse, how = publisher.expected(task, schema.unit.rows_per_person)
+        except InputError as error:
+            if named:
+                raise
+            refused = refused or error
+            continue
+        people = None if budgets is None else np.array(budgets.levels)
+        charge = Charge(publisher.nano, people)
+        found.append(Offer(entry.name, charge, rmse, f"{entry.summary}{how}", _runner(publisher, where), budgets))
+    if not found and refused is not None:
+        raise refused
     return found
 
 
-def _runner(publisher: Any, where: Where) -> Callable[[Dataset, Meter], Any]:
-    def run(dataset: Dataset, meter: Meter) -> Any:
+def _runner(publisher: Publisher, where: Where) -> Callable[[Dataset, Meter], Result]:
+    def run(dataset: Dataset, meter: Meter) -> Result:
         return publisher.fit(dataset, meter=meter, where=where).synopsis
 
     return run

@@ -6,18 +6,16 @@ The guarantee is the synopsis's (`grids.privpfc`: number of records, choice of t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.classifiers.base import Floats, PrivateClassifier
-from sfumato.grids.published.classifier import encode, without_unknown_columns
 from sfumato.grids.publishers.privpfc import PrivPfC
 from sfumato.grids.publishers.task import Task
-from sfumato.privacy import SECURE, Meter
-from sfumato.privacy.source import Generator
+from sfumato.privacy import Meter
 from sfumato.records.records import Records
 from sfumato.tables.domains import Categorical
 
@@ -64,32 +62,7 @@ class HistogramClassifier(PrivateClassifier):
             epsilon=self.epsilon, target=name, grids=self.grids, most=self.most, split=self.split, rows=self.rows
         )
         self.synopsis_ = publisher.release(lambda: records, task, meter)
-        trained = self.synopsis_.classifier(None if self.estimator is None else clone(self.estimator))
-        self.model_, self.fallback_ = trained.model, trained.fallback
+        self.trained_ = self.synopsis_.classifier(None if self.estimator is None else clone(self.estimator))
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
-        scores = np.zeros((len(leaves), self.classes_.size))
-        known = np.maximum(leaves, 0)
-        if self.model_ is None:
-            scores[:, self.fallback_] = 1.0
-            return scores
-        codes = np.stack([cut.codes(known) for cut in self.synopsis_.cuts], axis=1)
-        features = encode(self.synopsis_.cuts, codes)
-        if hasattr(self.model_, "predict_proba"):
-            scores[:] = -30.0
-            scores[:, self.model_.classes_] = np.log(np.maximum(self.model_.predict_proba(features), 1e-12))
-        else:
-            scores[np.arange(len(leaves)), self.model_.predict(features)] = 5.0
-        lost, weights = without_unknown_columns(self.synopsis_, leaves, codes)
-        scores[lost] = np.log(weights / weights.sum(axis=1, keepdims=True))
-        return scores
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        if "synopsis_" in state:  # its draws come from the Meter, which is not stored
-            state["synopsis_"] = replace(state["synopsis_"], random=_fresh_draws)
-        return state
-
-
-def _fresh_draws() -> Generator:
-    return SECURE.generator()
+        return self.trained_.scores(leaves)

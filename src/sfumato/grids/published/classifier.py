@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.grids.published.cuts import Cut, ScoreCut
+from sfumato.grids.published.cuts import Cut, ScoreCut, codes_of
 from sfumato.records.coding import leaves_of
+from sfumato.records.opened import need_rows
 
 if TYPE_CHECKING:
     from sfumato.grids.published.synopsis import Synopsis
@@ -18,7 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class GridClassifier:
-    """A fitted model over the cells of a grid. Make it with `Synopsis.classifier`."""
+    """A fitted model over the cells of a grid. Make it with `Synopsis.classifier`.
+
+    Attributes
+    ----------
+    synopsis : Synopsis
+        What it was trained on.
+    model : scikit-learn classifier or None
+        The fitted model; None where the synopsis knows one class only, or no columns.
+    fallback : int
+        The number of the most frequent class.
+    """
 
     synopsis: Synopsis
     model: Any
@@ -26,6 +37,7 @@ class GridClassifier:
 
     @classmethod
     def train(cls, synopsis: Synopsis, estimator: Any = None) -> GridClassifier:
+        """Train `estimator` (a decision tree if left out) on the cells of a synopsis."""
         codes, classes, weights = synopsis.weighted_cells()
         totals = np.bincount(classes, weights, minlength=len(synopsis.class_labels))
         favourite = int(totals.argmax())
@@ -41,18 +53,36 @@ class GridClassifier:
 
     def predict(self, table: Any) -> NDArray[Any]:
         """Class labels for the rows of a data frame with the original columns (only those of the grid are needed)."""
+        need_rows(table, "predict")
         labels = np.array(self.synopsis.class_labels, dtype=object)
         if self.model is None:
             return np.full(len(table), labels[self.fallback], dtype=object)
         leaves = _needed_leaves(self.synopsis, table)
-        codes = np.stack([cut.codes(np.maximum(leaves, 0)) for cut in self.synopsis.cuts], axis=1)
+        codes = codes_of(self.synopsis.cuts, np.maximum(leaves, 0))
         found = self.model.predict(encode(self.synopsis.cuts, codes))
         lost, weights = without_unknown_columns(self.synopsis, leaves, codes)
         found[lost] = weights.argmax(axis=1)
         return np.asarray(labels[found])
 
+    def scores(self, leaves: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Logarithms of class weights for rows given by the leaves of all attributes, -1 where a value has no cell."""
+        scores = np.zeros((len(leaves), len(self.synopsis.class_labels)))
+        if self.model is None:
+            scores[:, self.fallback] = 1.0
+            return scores
+        codes = codes_of(self.synopsis.cuts, np.maximum(leaves, 0))
+        features = encode(self.synopsis.cuts, codes)
+        if hasattr(self.model, "predict_proba"):
+            scores[:] = -30.0
+            scores[:, self.model.classes_] = np.log(np.maximum(self.model.predict_proba(features), 1e-12))
+        else:
+            scores[np.arange(len(leaves)), self.model.predict(features)] = 5.0
+        lost, weights = without_unknown_columns(self.synopsis, leaves, codes)
+        scores[lost] = np.log(weights / weights.sum(axis=1, keepdims=True))
+        return scores
+
     def score(self, table: Any, truth: Any) -> float:
-        """Share of rows classified correctly."""
+        """Share of the rows of `table` classified as `truth` says."""
         expected = np.array([str(v) for v in truth], dtype=object)
         return float((self.predict(table) == expected).mean())
 

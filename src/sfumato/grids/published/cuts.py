@@ -7,9 +7,10 @@ grid is published, the score is a public function of the row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,10 +58,28 @@ class Cut:
         """The run of every row, from the leaves of all attributes."""
         return np.asarray(self.node_of_leaf[leaves[:, self.attribute]])
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers; `cut_from_dict` reads them back."""
+        return {
+            "column": self.name,
+            "groups": list(self.labels),
+            "attribute": self.attribute,
+            "starts": self.starts.tolist(),
+            "leaves": self.leaves,
+            "ordered": self.ordered,
+        }
+
 
 def cuts_of(grid: Grid, attributes: Sequence[Attribute]) -> tuple[Cut, ...]:
     """The cuts of a grid of levels."""
     return tuple(Cut.at(attributes, j, level) for j, level in grid)
+
+
+def codes_of(cuts: Sequence[Cut | ScoreCut], leaves: NDArray[np.integer]) -> NDArray[np.int64]:
+    """The run of every row in every cut: what a learner sees of it."""
+    if not cuts:
+        return np.zeros((len(leaves), 0), dtype=np.int64)
+    return np.stack([cut.codes(leaves) for cut in cuts], axis=1)
 
 
 def cell_codes(cuts: Sequence[Cut | ScoreCut], leaves: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -122,7 +141,38 @@ class ScoreCut:
         return score_levels().maps[self.level][self.bucket]
 
     def codes(self, leaves: NDArray[np.integer]) -> NDArray[np.int64]:
+        """The group of every row's score, from the leaves of all attributes."""
         return np.asarray(self.node_of_cell[cell_codes(self.inner, leaves)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers, the first grid with its counts included; `cut_from_dict` reads them back."""
+        return {
+            "column": self.name,
+            "groups": list(self.labels),
+            "level": self.level,
+            "first_grid": [cut.to_dict() for cut in self.inner],
+            "first_noisy": self.noisy.tolist(),
+            "score_of_cell": self.bucket.tolist(),
+        }
+
+
+def cut_from_dict(data: Mapping[str, Any]) -> Cut | ScoreCut:
+    """The cut that `to_dict` wrote down.
+
+    >>> side = Cut(0, np.array([0, 1]), ("left", "right"), 2, "side", False)
+    >>> cut_from_dict(side.to_dict()).labels
+    ('left', 'right')
+    """
+    if "first_grid" not in data:
+        return _plain_cut(data)
+    inner = tuple(_plain_cut(cut) for cut in data["first_grid"])
+    bucket, noisy = (np.array(data[key], dtype=np.int64) for key in ("score_of_cell", "first_noisy"))
+    return ScoreCut(inner, bucket, noisy, data["level"])
+
+
+def _plain_cut(data: Mapping[str, Any]) -> Cut:
+    starts = np.array(data["starts"], dtype=np.int64)
+    return Cut(data["attribute"], starts, tuple(data["groups"]), data["leaves"], data["column"], data["ordered"])
 
 
 def buckets(noisy: NDArray[np.int64], rate: float) -> NDArray[np.int64]:

@@ -2,50 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.grids.published.base import Draws, Published, Section
+from sfumato.grids.published.bits import Bits
 from sfumato.grids.published.sampling import values_of
-from sfumato.grids.publishers.bits import Bits
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.noise import laplace_variance
 from sfumato.privacy.source import Generator
 from sfumato.records.attributes import Attribute
 from sfumato.records.levels import Levels
-from sfumato.results import Result
 from sfumato.tables.domains import Domain
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from sfumato.grids.published.reporting import Section
+    from matplotlib.axes import Axes
 
 Parents = tuple[tuple[int, int], ...]  # (column, level); the last column is the target
+Link = tuple[int, Parents]
 
 
 @dataclass(frozen=True, eq=False)
-class Network(Result):
-    """A published network: who depends on whom, and the noisy marginals. Sampling is post-processing."""
+class Network(Published):
+    """A published Bayesian network: who depends on whom, and the noisy marginals. The result of `PrivBayes`.
 
-    links: tuple[tuple[int, Parents], ...]
+    Attributes
+    ----------
+    links : tuple of (column, parents)
+        In the order in which columns are drawn; parents are (column, level) pairs.
+    tables : tuple of int64 arrays
+        Per link, noisy counts: values of the column by cells of its parents.
+    rate : int
+        Nano-ε per unit of count.
+    attributes : tuple of Attribute
+        All predictors.
+    target : str
+        The column to be predicted.
+    target_domain : Domain
+        Its public domain.
+    guarantee : Guarantee
+        What the release promises.
+    random : callable
+        Gives a generator for drawing rows.
+    size : float
+        The number of records, public or noisy.
+    parameters : mapping
+        How it was made; public.
+    mechanism : str
+        Who published it.
+    warnings : tuple of str
+        What a reader must know before using the figures.
+    code : Bits or None
+        How columns became bits, where the columns of the network are bits.
+    """
+
+    links: tuple[Link, ...]
     tables: tuple[NDArray[np.int64], ...] = field(repr=False)
-    columns: tuple[Levels, ...] = field(repr=False)
     rate: int
     attributes: tuple[Attribute, ...] = field(repr=False)
     target: str
     target_domain: Domain = field(repr=False)
     guarantee: Guarantee = field(repr=False)
-    random: Callable[[], Generator] = field(repr=False)
+    random: Draws = field(repr=False)
     size: float
-    parameters: dict[str, Any] = field(default_factory=dict, repr=False)
+    parameters: Mapping[str, Any] = field(default_factory=dict, repr=False)
     mechanism: str = "privbayes"
     warnings: tuple[str, ...] = ()
-    code: Bits | None = field(default=None, repr=False)  # where the columns of the network are bits
+    code: Bits | None = field(default=None, repr=False)
+
+    @cached_property
+    def columns(self) -> tuple[Levels, ...]:
+        """The columns of the network, the target last: those of the table, or their bits."""
+        if self.code is not None:
+            return self.code.columns
+        return whole_columns([a.levels for a in self.attributes], self.target, self.target_domain)
 
     @property
     def expected_rmse(self) -> float:
@@ -72,17 +108,22 @@ class Network(Result):
             out[:, x] = np.minimum((random.random(n) > upper[:, given]).sum(axis=0), len(table) - 1)
         return out
 
-    def sample(self, n: int | None = None, *, outside: str = "leave out") -> pd.DataFrame:
-        """A synthetic table with all columns (`outside` is there for the common interface: nothing is outside)."""
+    def _draw(self, rows: int, outside: str, random: Generator) -> pd.DataFrame:
+        """All columns are in the network, so that none is `outside`."""
         import pandas as pd
 
-        random = self.random()
-        drawn = self.leaves(round(self.size) if n is None else int(n), random)
+        drawn = self.leaves(rows, random)
         if self.code is not None:
             drawn = self.code.decode(drawn)
         columns = {a.name: values_of(a, drawn[:, j], random) for j, a in enumerate(self.attributes)}
         columns[self.target] = self.target_domain.draw(drawn[:, -1], random)
         return pd.DataFrame(columns)
+
+    def _estimated_rows(self) -> int:
+        return round(self.size)
+
+    def _figures(self) -> Sequence[NDArray[np.int64]]:
+        return self.tables
 
     def to_frame(self) -> pd.DataFrame:
         """The network: one row per column with its parents."""
@@ -96,26 +137,27 @@ class Network(Result):
         return pd.DataFrame(rows)
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers: the links and their noisy tables with all that is public about them."""
         return {
-            "kind": "network",
-            "mechanism": self.mechanism,
-            "target": self.target,
-            "links": self.to_frame().to_dict("records"),
-            "tables": [t.tolist() for t in self.tables],
-            "parameters": self.parameters,
-            "guarantee": self.guarantee.to_dict(),
+            **super().to_dict(),
+            "columns": [c.name for c in self.columns],
+            "links": [{"column": x, "parents": [list(parent) for parent in parents]} for x, parents in self.links],
+            "tables": [table.tolist() for table in self.tables],
+            "bits": None if self.code is None else "gray" if self.code.gray else "binary",
+            "noise": self.expected_rmse,
         }
 
-    @cached_property
-    def synthetic(self) -> pd.DataFrame:
-        """One drawn table, kept: the one a release stores. At most a million rows."""
-        from sfumato.grids.published.reporting import MOST_SYNTHETIC
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The network that `to_dict` wrote down.
 
-        return self.sample(min(max(round(self.size), 0), MOST_SYNTHETIC))
-
-    def extra_tables(self) -> dict[str, pd.DataFrame]:
-        """Tables that a release stores beside the network."""
-        return {"synthetic": self.synthetic}
+        Rows are drawn from it by fresh secure bits; where it was an experiment with seeded noise, by a stream that starts
+        anew from its figures.
+        """
+        links = tuple((link["column"], tuple((j, level) for j, level in link["parents"])) for link in data["links"])
+        tables = tuple(np.array(table, dtype=np.int64) for table in data["tables"])
+        made = cls(links=links, tables=tables, **cls._fields_of(data, tables))
+        return made if data["bits"] is None else replace(made, code=Bits(made.columns, gray=data["bits"] == "gray"))
 
     def report_sections(self) -> Iterator[Section]:
         """What the report of a release adds: see `reporting.network_sections`."""
@@ -123,8 +165,13 @@ class Network(Result):
 
         return network_sections(self)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """The network: see `plots.plot_network`."""
         from sfumato.grids.published.plots import plot_network
 
         return plot_network(self, ax)
+
+
+def whole_columns(taxonomies: Sequence[Levels], target: str, domain: Domain) -> tuple[Levels, ...]:
+    """The columns as they are, the target last."""
+    return (*taxonomies, Levels.flat(target, list(domain.labels())))

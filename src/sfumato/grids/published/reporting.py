@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.grids.published.base import Section
 from sfumato.grids.published.cuts import Cut, ScoreCut
 from sfumato.grids.published.sampling import possible_cells
 from sfumato.privacy.noise import laplace_variance
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
     from sfumato.grids.published.network import Network
     from sfumato.grids.published.synopsis import Synopsis
 
-Section = tuple[str, "str | pd.DataFrame"]
 MOST_ROWS = 40  # of each table in a report
-MOST_SYNTHETIC = 1_000_000
 _MOST_LABELS = 8
 
 

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import InputError
+from sfumato.grids.published.base import Draws, Published, Section
 from sfumato.grids.published.classifier import GridClassifier
 from sfumato.grids.published.cleaning import Cleaning, clean
-from sfumato.grids.published.cuts import Cut, ScoreCut
+from sfumato.grids.published.cuts import Cut, ScoreCut, cut_from_dict
 from sfumato.grids.published.sampling import draw_leaves, possible_cells, rounded_shares, values_of
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.noise import laplace_variance
 from sfumato.privacy.source import Generator
 from sfumato.privacy.units import NANO
 from sfumato.records.attributes import Attribute
-from sfumato.results import Result
 from sfumato.tables.domains import Domain
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from sfumato.grids.published.reporting import Section
-
 
 @dataclass(frozen=True, eq=False)
-class Synopsis(Result):
-    """A private synopsis for classification.
+class Synopsis(Published):
+    """A private synopsis for classification: the result of `PrivPfC`, `DiffGen`, `PPH` and `UniformGrid`.
 
     Attributes
     ----------
@@ -42,10 +39,28 @@ class Synopsis(Result):
         The noisy counts as released, in units of weight.
     rate : int
         Nano-ε per unit of weight.
-    unit : float
-        Weight of one average record (1 unless people have their own budgets).
     attributes : tuple of Attribute
         All predictors, those outside the grid included.
+    target : str
+        The column to be predicted.
+    target_domain : Domain
+        Its public domain; the cells are the classes.
+    guarantee : Guarantee
+        What the release promises.
+    mechanism : str
+        Who published it.
+    random : callable
+        Gives a generator for drawing rows.
+    unit : float
+        Weight of one average record (1 unless people have their own budgets).
+    cleaning : "clip", "norm-sub" or "threshold"
+        What is done to negative counts.
+    size : float or None
+        The number of records, public or noisy, in units of weight; None if nobody asked for it.
+    parameters : mapping
+        How it was made; public.
+    warnings : tuple of str
+        What a reader must know before using the figures.
     """
 
     cuts: tuple[Cut | ScoreCut, ...]
@@ -56,19 +71,21 @@ class Synopsis(Result):
     target_domain: Domain = field(repr=False)
     guarantee: Guarantee = field(repr=False)
     mechanism: str
-    random: Callable[[], Generator] = field(repr=False)
+    random: Draws = field(repr=False)
     unit: float = 1.0
     cleaning: Cleaning = "clip"
     size: float | None = None
-    parameters: dict[str, Any] = field(default_factory=dict, repr=False)
+    parameters: Mapping[str, Any] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
 
     @property
     def class_labels(self) -> tuple[str, ...]:
+        """The classes by name."""
         return self.target_domain.labels()
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Groups per column of the grid."""
         return tuple(c.size for c in self.cuts)
 
     @cached_property
@@ -96,26 +113,10 @@ class Synopsis(Result):
 
     # --- use -------------------------------------------------------------------------------------------------------
 
-    def sample(self, n: int | None = None, *, outside: str = "leave out") -> pd.DataFrame:
-        """A synthetic table with the original columns.
-
-        Parameters
-        ----------
-        n : int, optional
-            Rows; by default the estimated number of records.
-        outside : "leave out" or "public"
-            Columns that the grid does not divide: left out, or drawn from their public domain alone (they then carry no
-            information about the data).
-        """
+    def _draw(self, rows: int, outside: str, random: Generator) -> pd.DataFrame:
         import pandas as pd
 
-        if outside not in ("leave out", "public"):
-            raise InputError(f"outside must be 'leave out' or 'public', got {outside!r}")
-        if n is not None and n < 0:
-            raise InputError(f"cannot draw {n} rows")
-        random = self.random()
         weights = self.counts.reshape(-1)
-        rows = round(float(weights.sum())) if n is None else int(n)
         share = weights / weights.sum() if weights.sum() > 0 else np.full(weights.size, 1.0 / weights.size)
         drawn = np.repeat(np.arange(share.size), rounded_shares(share, rows, random))
         random.shuffle(drawn)
@@ -131,8 +132,25 @@ class Synopsis(Result):
         columns[self.target] = self.target_domain.draw(classes, random)
         return pd.DataFrame(columns)
 
+    def _estimated_rows(self) -> int:
+        return round(float(self.counts.sum()))
+
+    def _figures(self) -> Sequence[NDArray[np.int64]]:
+        return _figures(self.noisy, self.cuts)
+
     def classifier(self, estimator: Any = None) -> GridClassifier:
-        """A classifier trained on the synopsis; by default a decision tree, or any scikit-learn estimator with weights."""
+        """A classifier trained on the synopsis.
+
+        Parameters
+        ----------
+        estimator : scikit-learn classifier that takes weights, optional
+            By default a decision tree.
+
+        Returns
+        -------
+        GridClassifier
+            Predicts for rows of the original table.
+        """
         return GridClassifier.train(self, estimator)
 
     def signal(self) -> dict[str, float]:
@@ -169,20 +187,31 @@ class Synopsis(Result):
         return pd.DataFrame(columns)
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers: the released counts with all that is public about them, and what follows from them."""
         return {
-            "kind": "synopsis",
-            "mechanism": self.mechanism,
-            "target": self.target,
+            **super().to_dict(),
             "classes": list(self.class_labels),
-            "grid": [{"column": c.name, "groups": list(c.labels)} for c in self.cuts],
+            "grid": [cut.to_dict() for cut in self.cuts],
+            "noisy": self.noisy.tolist(),
+            "unit": self.unit,
+            "cleaning": self.cleaning,
             "counts": self.counts.tolist(),
             "noise": self.expected_rmse,
             "signal": self.signal(),
             "not_in_grid": self.not_in_grid(),
-            "parameters": self.parameters,
-            "warnings": list(self.warnings),
-            "guarantee": self.guarantee.to_dict(),
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The synopsis that `to_dict` wrote down.
+
+        Rows are drawn from it by fresh secure bits; where it was an experiment with seeded noise, by a stream that starts
+        anew from its figures.
+        """
+        cuts = tuple(cut_from_dict(cut) for cut in data["grid"])
+        noisy = np.array(data["noisy"], dtype=np.int64)
+        fields = cls._fields_of(data, _figures(noisy, cuts))
+        return cls(cuts=cuts, noisy=noisy, unit=data["unit"], cleaning=data["cleaning"], **fields)
 
     def not_in_grid(self) -> list[str]:
         """Columns about which the synopsis says nothing."""
@@ -190,17 +219,6 @@ class Synopsis(Result):
         for cut in self.cuts:
             used.update(c.attribute for c in cut.inner) if isinstance(cut, ScoreCut) else used.add(cut.attribute)
         return [a.name for j, a in enumerate(self.attributes) if j not in used]
-
-    @cached_property
-    def synthetic(self) -> pd.DataFrame:
-        """One drawn table, kept: the one a release stores and its report speaks of. At most a million rows."""
-        from sfumato.grids.published.reporting import MOST_SYNTHETIC
-
-        return self.sample(min(round(float(self.counts.sum())), MOST_SYNTHETIC))
-
-    def extra_tables(self) -> dict[str, pd.DataFrame]:
-        """Tables that a release stores beside the counts."""
-        return {"synthetic": self.synthetic}
 
     def report_sections(self) -> Iterator[Section]:
         """What the report of a release adds: see `reporting.synopsis_sections`."""
@@ -215,11 +233,6 @@ class Synopsis(Result):
         return plot_synopsis(self, ax)
 
 
-def public_parameters(settings: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """Settings and public figures of a release, ready for JSON."""
-    return {**settings, **{k: v for k, v in more.items() if v is not None}}
-
-
-def columns_of(cuts: Sequence[Cut | ScoreCut]) -> list[str]:
-    """Names of the columns a grid divides."""
-    return [c.name for c in cuts]
+def _figures(noisy: NDArray[np.int64], cuts: Sequence[Cut | ScoreCut]) -> list[NDArray[np.int64]]:
+    """Every count that was released, those of a first grid included."""
+    return [noisy, *(cut.noisy for cut in cuts if isinstance(cut, ScoreCut))]

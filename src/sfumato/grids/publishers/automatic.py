@@ -65,6 +65,8 @@ def automatic(
         if isinstance(value, str) and value == "auto":
             continue
         found[name] = PAPER_SPLIT if name == "split" and value == "paper" else value
-    if isinstance(found["split"], str):
+    if found["widest"] == "all":
+        found["widest"] = None
+    if not isinstance(found["split"], list | tuple):
         raise InputError(f"split must be 'auto', 'paper' or three shares, got {found['split']!r}")
     return Settings(**{**found, "split": tuple(found["split"])})

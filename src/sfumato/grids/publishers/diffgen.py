@@ -15,8 +15,8 @@ is public.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,16 @@ from numpy.typing import NDArray
 from sfumato.errors import InputError
 from sfumato.grids.published.cuts import Cut
 from sfumato.grids.published.synopsis import Synopsis
-from sfumato.grids.publishers.base import MOST_CELLS, Publisher
+from sfumato.grids.publishers.base import Publisher, noise_of
+from sfumato.grids.publishers.one_grid import factor_of
+from sfumato.grids.publishers.settings import MOST_CELLS
 from sfumato.grids.publishers.task import Task
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.meter import Meter
-from sfumato.privacy.units import Epsilon, Nano
+from sfumato.privacy.units import Nano
 from sfumato.records.levels import Levels
-from sfumato.records.records import Records
+from sfumato.records.records import Records, weighted_bincount
+from sfumato.registry import Mechanism, Parameter
 
 Node = tuple[int, int]  # level, place on that level
 
@@ -60,6 +63,7 @@ def children(levels: Levels, node: Node) -> list[Node]:
     return []
 
 
+@dataclass(kw_only=True, eq=False)
 class DiffGen(Publisher):
     """Publish counts over a grid that was refined step by step.
 
@@ -79,30 +83,33 @@ class DiffGen(Publisher):
 
     mechanism = "diffgen"
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon,
-        target: str,
-        steps: int = 10,
-        rows: int | None = None,
-        attributes: tuple[str, ...] | None = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, target=target, rows=rows, attributes=attributes)
-        if steps < 1:
-            raise InputError(f"DiffGen needs at least one step, got {steps}")
-        self.steps = steps
+    steps: int = 10
+    synopsis: Synopsis = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.steps < 1:
+            raise InputError(f"DiffGen needs at least one step, got {self.steps}")
+
+    def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
+        """See `Publisher.expected`."""
+        budget = self._budget(factor)
+        choice_rate(self._each(budget), 1.0)
+        return noise_of(budget - self._each(budget) * self.steps), ""
 
     def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Synopsis:
-        budget = self._budget(meter)
-        each = Nano(budget // 2 // self.steps)
+        """See `Publisher.release`."""
+        budget = self._budget(factor_of(meter))
+        each = self._each(budget)
         state = _State([[(0, 0)] for _ in task.attributes])
+        # The score of a node does not change when others are divided.
+        score = cache(lambda j, node: node_score(records(), j, node))
         for step in range(self.steps):
             options = self._options(state, task)
             if not options:
                 break
             chosen = meter.choose(
-                partial(_scores, records, task, options),
+                partial(_scores, score, options),
                 rate=choice_rate(each, 1.0),
                 spread=1,
                 label=f"{self.mechanism}: specialisation {step + 1}",
@@ -113,8 +120,12 @@ class DiffGen(Publisher):
         cuts = [_cut(task, j, nodes) for j, nodes in enumerate(state.cuts) if len(nodes) > 1]
         parameters = {"steps": self.steps, "cells": state.cells()}
         return self._publish(
-            records, task, meter, cuts=cuts, rate=budget - each * self.steps, size=0.0, parameters=parameters
+            records, task, meter, cuts=cuts, rate=budget - each * self.steps, size=None, parameters=parameters
         )
+
+    def _each(self, budget: Nano) -> Nano:
+        """What one choice may cost."""
+        return Nano(budget // 2 // self.steps)
 
     def _options(self, state: _State, task: Task) -> list[tuple[int, Node]]:
         cells = state.cells() * task.classes
@@ -127,18 +138,21 @@ class DiffGen(Publisher):
         return found
 
 
-def _scores(records: Callable[[], Records], task: Task, options: list[tuple[int, Node]]) -> list[int]:
-    tables = {j: records().table(((j, task.taxonomies[j].height - 1),)) for j in {j for j, _ in options}}
-    return [node_score(tables[j], task.taxonomies[j], node) for j, node in options]
+def _scores(score: Callable[[int, Node], int], options: list[tuple[int, Node]]) -> list[int]:
+    return [score(j, node) for j, node in options]
 
 
-def node_score(table: NDArray[np.int64], levels: Levels, node: Node) -> int:
-    """*Max*: records of the largest class of each child, from counts by class and leaf."""
-    total = 0
-    for level, place in children(levels, node):
-        low, high = levels.leaf_range(level, place)
-        total += int(table[:, low:high].sum(axis=1).max())
-    return total
+def node_score(records: Records, j: int, node: Node) -> int:
+    """*Max*: records of the largest class of each child of a node of attribute `j`."""
+    levels, classes = records.taxonomies[j], len(records.class_labels)
+    starts = np.array([levels.leaf_range(*child)[0] for child in children(levels, node)])
+    low, high = levels.leaf_range(*node)
+    leaf = records.leaves[:, j]
+    inside = (leaf >= low) & (leaf < high)
+    child = np.searchsorted(starts, leaf[inside], side="right") - 1
+    weights = None if records.weights is None else records.weights[inside]
+    code = records.classes[inside].astype(np.int64) * starts.size + child
+    return int(weighted_bincount(code, weights, classes * starts.size).reshape(classes, -1).max(axis=0).sum())
 
 
 def _cut(task: Task, j: int, nodes: list[Node]) -> Cut:
@@ -146,3 +160,15 @@ def _cut(task: Task, j: int, nodes: list[Node]) -> Cut:
     starts: NDArray[np.int64] = np.array([levels.leaf_range(*node)[0] for node in nodes], dtype=np.int64)
     labels = tuple(levels.labels[level][place] for level, place in nodes)
     return Cut(j, starts, labels, levels.leaves, levels.name, levels.edges is not None)
+
+
+MECHANISM = Mechanism(
+    "diffgen",
+    ("synthesize",),
+    DiffGen,
+    "taxonomy nodes divided one at a time",
+    parameters=(Parameter("steps", "whole", "how many nodes are divided", 10, low=1, high=1000),),
+    needs=("one epsilon",),
+    rank={"classification": 2},
+    paper="Mohammed, Chen, Fung & Yu 2011",
+)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.grids.publishers.settings import Settings
+from sfumato.grids.publishers.settings import MOST_CELLS, Settings
 from sfumato.grids.search.pool import Pool, enumerate_grids
 from sfumato.grids.search.quality import PAPER_DENOMINATOR, Quality
 from sfumato.grids.search.scoring import Scorer, score_pool
@@ -36,6 +36,8 @@ from sfumato.records.levels import Levels
 from sfumato.records.records import Grid, Records, Table
 
 LATTICE = 1000  # the weight of the most generous people; others are rounded down to thousandths of it
+MOST_WORK = 1 << 35  # numbers that scoring a pool may have to look at, if all its grids were as fine as any: minutes
+TOO_SMALL = "the budget is too small for this release; raise epsilon"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,16 @@ class Weights:
 
     @property
     def top(self) -> int:
+        """The weight of the most generous people."""
         return int(self.groups.max())
+
+    @property
+    def average(self) -> float:
+        """The weight of an average record."""
+        if self.counts is None:
+            return 1.0
+        people = max(int(self.counts.sum()), 1)
+        return max(float((self.counts * self.groups).sum()) / people, 1.0 / LATTICE)
 
     def usable(self, nano: Nano) -> Nano:
         """What a step may cost a record of weight one, given the budget of the most generous people.
@@ -92,6 +103,27 @@ def factor_of(meter: Meter) -> int:
     return meter.rows_per_person * (2 if meter.neighbours == "replacement" else 1)
 
 
+def most_grids(settings: Settings, cells: int, classes: int) -> int:
+    """Θ, or fewer where grids of so many cells and classes would take too long to score.
+
+    >>> most_grids(Settings(most=40_000), 6_000, 2), most_grids(Settings(most=40_000), 2_000, 2_000)
+    (40000, 8589)
+    """
+    return min(settings.most, max(1, MOST_WORK // (cells * classes)))
+
+
+def step_rates(
+    settings: Settings, nano: Nano, *, factor: int, public_size: bool, weights: Weights
+) -> tuple[Nano, Nano, Nano]:
+    """What the three steps may cost a record of weight one; refused where one of them could not be done."""
+    shares = settings.shares(Nano(nano // factor), public_size=public_size)
+    size, select, count = (weights.usable(n) if n else n for n in shares)
+    # A choice costs up to 2.2 units per unit of its rate.
+    if select < 3 or count < 1 or (not public_size and size < 1):
+        raise InputError(TOO_SMALL)
+    return size, select, count
+
+
 def choose_and_count(
     records: Callable[[], Records],
     meter: Meter,
@@ -111,12 +143,9 @@ def choose_and_count(
     `records` is called only after the first step has been charged; `pool` replaces the enumeration (a function of τ).
     """
     weigh = weights or Weights.of(None)
-    budget = Nano(nano // factor_of(meter))
-    size_nano, select_nano, count_nano = (
-        weigh.usable(n) if n else n for n in settings.shares(budget, public_size=rows is not None)
+    size_nano, select_nano, count_nano = step_rates(
+        settings, nano, factor=factor_of(meter), public_size=rows is not None, weights=weigh
     )
-    if min(select_nano, count_nano) < 1 or (rows is None and size_nano < 1):
-        raise InputError("the budget is too small for this release; raise epsilon")
     if rows is None:
         noisy_size = meter.laplace(
             lambda: np.array([records().total]), rate=size_nano, weights=weigh.groups, label=f"{label}: number of records"
@@ -124,12 +153,12 @@ def choose_and_count(
         size = float(max(1, int(noisy_size[0])))
     else:
         size = float(weigh.total(rows))
-    limit = settings.most_cells(size / weigh.top, count_nano * weigh.top / NANO)
-    candidates = (
-        pool(limit)
-        if pool is not None
-        else enumerate_grids(taxonomies, most=settings.most, cells=limit, order=settings.order, widest=settings.widest)
-    )
+    limit = min(settings.most_cells(size / weigh.top, count_nano * weigh.top / NANO), max(2, MOST_CELLS // classes))
+    if pool is None:
+        most = most_grids(settings, limit, classes)
+        candidates = enumerate_grids(taxonomies, most=most, cells=limit, order=settings.order, widest=settings.widest)
+    else:
+        candidates = pool(limit)
     quality = Quality.of(count_nano)
     price = quality.spread if settings.calibration == "spread" else PAPER_DENOMINATOR
     index = meter.choose(

@@ -15,19 +15,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from sfumato.grids.published.cuts import cuts_of
 from sfumato.grids.published.synopsis import Synopsis
-from sfumato.grids.publishers.base import MOST_CELLS, Publisher
+from sfumato.grids.publishers.base import Publisher, noise_of
+from sfumato.grids.publishers.one_grid import factor_of
+from sfumato.grids.publishers.settings import MOST_CELLS
 from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.quality import SCALE
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.units import Nano
 from sfumato.records.records import Grid, Records
+from sfumato.registry import Mechanism
 
 SPREAD = 1.5 + 2.0 / SCALE
 
@@ -42,6 +46,7 @@ def undiscerned(records: Records, grid: Grid) -> float:
     return float(-pairs * SCALE // (2 * total)) / SCALE
 
 
+@dataclass(kw_only=True, eq=False)
 class PPH(Publisher):
     """Publish a histogram over a few columns chosen for telling the classes apart.
 
@@ -59,8 +64,18 @@ class PPH(Publisher):
 
     mechanism = "pph"
 
+    synopsis: Synopsis = field(init=False, repr=False)
+
+    def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
+        """See `Publisher.expected`."""
+        budget = self._budget(factor)
+        left = budget - self._size_share(budget)
+        choice_rate(Nano(left // 2 // len(task.attributes)), SPREAD)  # no more columns are chosen than there are
+        return noise_of(left - left // 2), ""
+
     def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Synopsis:
-        size, budget = self._size(records, meter, self._budget(meter))
+        """See `Publisher.release`."""
+        size, budget = self._size(records, meter, self._budget(factor_of(meter)))
         per_number = max(2.0, (size / math.sqrt(math.log(max(size, 3.0)))) ** (2.0 / (2 + 3)))
         level = {}
         for j, levels in enumerate(task.taxonomies):
@@ -96,3 +111,14 @@ class PPH(Publisher):
 
 def _scores(records: Callable[[], Records], options: list[Grid]) -> list[float]:
     return [undiscerned(records(), option) for option in options]
+
+
+MECHANISM = Mechanism(
+    "pph",
+    ("synthesize",),
+    PPH,
+    "a few columns chosen one at a time, with all their values",
+    needs=("one epsilon",),
+    rank={"classification": 3},
+    paper="Vinterbo 2012",
+)

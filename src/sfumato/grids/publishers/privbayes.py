@@ -22,33 +22,44 @@ in sequence add up; k and the limit on cells follow from public figures or from 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from dataclasses import dataclass, field
+from functools import cache
 from itertools import combinations
-from math import comb
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.grids.published.network import Network, Parents
-from sfumato.grids.publishers.base import MOST_CELLS, Publisher
-from sfumato.grids.publishers.bits import bits_for
+from sfumato.grids.published.bits import Bits, bits_for
+from sfumato.grids.published.network import Link, Network, Parents, whole_columns
+from sfumato.grids.publishers.base import Publisher, noise_of
+from sfumato.grids.publishers.one_grid import TOO_SMALL, factor_of
+from sfumato.grids.publishers.settings import MOST_CELLS
 from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.dependence import F_SPREAD, R_SPREAD, dependence, fixed_by_parents
+from sfumato.grids.search.parents import (
+    MOST_ASKED,
+    MOST_BINARY,
+    binary_candidates,
+    general_degree,
+    joint,
+    scorer,
+    useful_options,
+)
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.meter import Meter
-from sfumato.privacy.units import NANO, Epsilon, Nano
+from sfumato.privacy.units import NANO, Nano
 from sfumato.records.levels import Levels
-from sfumato.records.records import Records, weighted_bincount
+from sfumato.records.records import Records
+from sfumato.registry import Mechanism, Parameter
 
 Score = Literal["auto", "F", "R"]
-Options = list[tuple[int, Parents]]
 Encoding = Literal["taxonomy", "vanilla", "binary", "gray"]
-MOST_CANDIDATES = 20_000
-MOST_GENERAL = 8_000  # general tables are larger, and so is the time that each candidate takes
+Tables = list[NDArray[np.int64]]
 
 
+@dataclass(kw_only=True, eq=False)
 class PrivBayes(Publisher):
     """Publish a Bayesian network of noisy marginals.
 
@@ -65,7 +76,7 @@ class PrivBayes(Publisher):
         as bits. Bits need the score F and make every column a few more steps, each with its share of the budget.
     degree : int, optional
         At most so many parents. By default usefulness alone decides, as long as there are at most 20,000 candidates in the
-        binary form (8,000 in the general one).
+        binary form (8,000 in the general one); whatever is asked for, at most 500,000.
     usefulness : float
         θ of the paper.
     select : float
@@ -78,64 +89,100 @@ class PrivBayes(Publisher):
 
     mechanism = "privbayes"
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon,
-        target: str,
-        score: Score = "auto",
-        encoding: Encoding = "taxonomy",
-        degree: int | None = None,
-        usefulness: float = 4.0,
-        select: float = 0.3,
-        rows: int | None = None,
-        attributes: tuple[str, ...] | None = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, target=target, rows=rows, attributes=attributes)
-        if (degree is not None and degree < 1) or usefulness <= 0 or not 0 < select < 1:
+    score: Score = "auto"
+    encoding: Encoding = "taxonomy"
+    degree: int | None = None
+    usefulness: float = 4.0
+    select: float = 0.3
+    synopsis: Network = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.degree is not None and self.degree < 1) or self.usefulness <= 0 or not 0 < self.select < 1:
             raise InputError("PrivBayes needs degree >= 1, usefulness > 0 and a share `select` between 0 and 1")
-        if score not in get_args(Score):
-            raise InputError(f"the score is one of {', '.join(get_args(Score))}, got {score!r}")
-        if encoding not in get_args(Encoding):
-            raise InputError(f"the encoding is one of {', '.join(get_args(Encoding))}, got {encoding!r}")
-        if score == "R" and encoding in ("binary", "gray"):
+        if self.score not in get_args(Score):
+            raise InputError(f"the score is one of {', '.join(get_args(Score))}, got {self.score!r}")
+        if self.encoding not in get_args(Encoding):
+            raise InputError(f"the encoding is one of {', '.join(get_args(Encoding))}, got {self.encoding!r}")
+        if self.score == "R" and self.encoding in ("binary", "gray"):
             raise InputError("columns in bits are scored by F; leave score='auto', or take encoding='taxonomy'")
-        self.score, self.degree, self.usefulness, self.select = score, degree, usefulness, select
-        self.encoding: Encoding = encoding
+
+    def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
+        """See `Publisher.expected`."""
+        columns, _, binary = self._columns(task)
+        count, budget = len(columns), self._budget(factor)
+        if binary_candidates(count, 1) > MOST_ASKED:
+            raise InputError(
+                f"a network of {count} columns has {binary_candidates(count, 1):,} candidates even with one parent each; "
+                f"at most {MOST_ASKED:,} are scored: name fewer `attributes`"
+            )
+        budget = Nano(budget - self._size_share(budget))
+        _, left = self._shares(count, budget, F_SPREAD if binary else R_SPREAD)
+        if not binary:
+            return noise_of(left // count), " (error of each marginal count)"
+        if self.rows is None:
+            return None, " (error decided by the number of records)"
+        k = self.useful_degree(count, self.rows, left / NANO)
+        return noise_of((left if k else budget) // (count - k)), " (error of each marginal count)"
 
     def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Network:
-        columns = (*task.taxonomies, Levels.flat(self.target, [str(v) for v in task.target_domain.labels()]))
+        """See `Publisher.release`."""
+        columns, code, binary = self._columns(task)
+        if code is not None:
+            plain = records
+            records = cache(lambda: code.records(plain()))
+        size, budget = self._size(records, meter, self._budget(factor_of(meter)))
+        make = self._binary if binary else self._general
+        links, tables, rate, figures = make(records, columns, meter, size, budget)
+        shared = {"usefulness": self.usefulness, "select": self.select, "public_rows": self.rows}
+        return Network(
+            links=tuple(links),
+            tables=tuple(tables),
+            rate=rate,
+            attributes=task.attributes,
+            target=self.target,
+            target_domain=task.target_domain,
+            guarantee=meter.guarantee(),
+            random=meter.post_processing,
+            size=size,
+            parameters={**shared, "encoding": self.encoding, **figures},
+            mechanism=self.mechanism,
+            code=code,
+        )
+
+    def _columns(self, task: Task) -> tuple[tuple[Levels, ...], Bits | None, bool]:
+        """The columns of the network, their code where they are bits, and whether the binary form applies."""
+        columns = whole_columns(task.taxonomies, self.target, task.target_domain)
         wide = [c.name for c in columns if c.leaves != 2]
         code = bits_for(columns, self.encoding) if wide else None
         if code is not None:
-            columns, wide, plain = code.columns, [], records
-            records = cache(lambda: code.records(plain()))
+            return code.columns, code, True
         if self.score == "F" and wide:
             raise InputError(f"the score F needs binary columns; {wide[0]!r} is not; use score='R' or leave it out")
-        size, budget = self._size(records, meter, self._budget(meter))
-        make = self._general if wide or self.score == "R" else self._binary
-        links, tables, rate, figures = make(records, columns, meter, size, budget)
-        shared = {"usefulness": self.usefulness, "select": self.select, "public_rows": self.rows}
-        parameters = {**shared, "encoding": self.encoding, **figures}
-        return Network(
-            tuple(links), tuple(tables), columns, rate, task.attributes, self.target, task.target_domain,
-            meter.guarantee(), meter.post_processing, size, parameters, code=code,
-        )  # fmt: skip
+        return columns, None, not wide and self.score != "R"
+
+    def _shares(self, count: int, budget: Nano, spread: float) -> tuple[Nano, Nano]:
+        """What one of the choices may cost, and what is left for the marginals; refused where one comes to nothing."""
+        each_choice = Nano(int(budget * self.select) // max(1, count - 1))
+        left = Nano(budget - each_choice * (count - 1))
+        choice_rate(each_choice, spread)
+        if left < count:
+            raise InputError(TOO_SMALL)
+        return each_choice, left
 
     # --- binary columns, score F -----------------------------------------------------------------------------------
 
     def _binary(
         self, records: Callable[[], Records], columns: tuple[Levels, ...], meter: Meter, size: float, budget: Nano
-    ) -> tuple[Options, list[NDArray[np.int64]], int, dict[str, Any]]:
+    ) -> tuple[list[Link], Tables, int, dict[str, Any]]:
         count = len(columns)
-        each_choice = Nano(int(budget * self.select) // max(1, count - 1))
-        left = Nano(budget - each_choice * (count - 1))
+        each_choice, left = self._shares(count, budget, F_SPREAD)
         k = self.useful_degree(count, size, left / NANO)
         if k == 0:
             left = budget
         rate = left // (count - k)
-        score = _scorer(records, columns, fixed_by_parents)
-        links: Options = [(count - 1, ())]
+        score = scorer(records, columns, fixed_by_parents)
+        links: list[Link] = [(count - 1, ())]
         while len(links) < count:
             inside = [x for x, _ in links]
             free = [x for x in range(count) if x not in inside]
@@ -155,11 +202,12 @@ class PrivBayes(Publisher):
         >>> PrivBayes(epsilon=1, target="y").useful_degree(16, 20_000, 0.7)
         5
         """
+        most = MOST_BINARY if self.degree is None else MOST_ASKED
         found = [
             k
             for k in range(1, count if self.degree is None else min(count, self.degree + 1))
             if size * epsilon / ((count - k) * 2.0 ** (k + 2)) >= self.usefulness
-            and (self.degree is not None or k == 1 or comb(count + 1, k + 2) <= MOST_CANDIDATES)
+            and (k == 1 or binary_candidates(count, k) <= most)
         ]
         return max(found, default=0)
 
@@ -167,22 +215,22 @@ class PrivBayes(Publisher):
 
     def _general(
         self, records: Callable[[], Records], columns: tuple[Levels, ...], meter: Meter, size: float, budget: Nano
-    ) -> tuple[Options, list[NDArray[np.int64]], int, dict[str, Any]]:
+    ) -> tuple[list[Link], Tables, int, dict[str, Any]]:
         count = len(columns)
-        each_choice = Nano(int(budget * self.select) // (count - 1))
-        rate = (budget - each_choice * (count - 1)) // count
-        most = min(max(4.0, size * (rate / NANO) / (2 * self.usefulness)), float(MOST_CELLS))
-        degree = general_degree(count) if self.degree is None else self.degree
-        score = _scorer(records, columns, dependence)
-        links: Options = [(count - 1, ())]
+        each_choice, left = self._shares(count, budget, R_SPREAD)
+        rate = left // count
+        most = min(max(4.0, size * (rate / NANO) / (2 * self.usefulness)), float(MOST_CELLS // count))
+        degree = general_degree(count) if self.degree is None else min(self.degree, general_degree(count, MOST_ASKED))
+        score = scorer(records, columns, dependence)
+        links: list[Link] = [(count - 1, ())]
         while len(links) < count:
-            options = _useful_options(columns, [x for x, _ in links], most, degree, self.encoding == "taxonomy")
+            options = useful_options(columns, [x for x, _ in links], most, degree, self.encoding == "taxonomy")
             links.append(options[self._choose(score, R_SPREAD, options, meter, each_choice, len(links))])
         tables = [self._count(records, columns, link, meter, rate) for link in links]
         return links, tables, rate, {"score": "R", "degree": degree}
 
     def _choose(
-        self, score: Callable[[int, Parents], float], spread: float, options: Options, meter: Meter, nano: Nano, step: int
+        self, score: Callable[[int, Parents], float], spread: float, options: list[Link], meter: Meter, nano: Nano, step: int
     ) -> int:
         return meter.choose(
             lambda: [score(x, parents) for x, parents in options],
@@ -195,12 +243,13 @@ class PrivBayes(Publisher):
         self,
         records: Callable[[], Records],
         columns: tuple[Levels, ...],
-        link: tuple[int, Parents],
+        link: Link,
         meter: Meter,
         rate: int,
     ) -> NDArray[np.int64]:
-        exact = partial(_flat_joint, records, columns, *link)
-        noisy = meter.laplace(exact, rate=rate, label=f"{self.mechanism}: marginal")
+        noisy = meter.laplace(
+            lambda: joint(records(), columns, *link).reshape(-1), rate=rate, label=f"{self.mechanism}: marginal"
+        )
         return noisy.reshape(columns[link[0]].leaves, -1)
 
 
@@ -214,74 +263,19 @@ def _earlier(table: NDArray[np.int64], k: int) -> list[NDArray[np.int64]]:
     return out
 
 
-def general_degree(count: int) -> int:
-    """The most parents for which `count` columns have no more than 8,000 sets of parents in all (at least one).
-
-    >>> [general_degree(count) for count in (5, 10, 15, 20)]
-    [4, 9, 3, 2]
-    """
-    within = [k for k in range(1, count) if sum(comb(count + 1, c + 2) for c in range(1, k + 1)) <= MOST_GENERAL]
-    return max(within, default=1)
-
-
-def _useful_options(
-    columns: tuple[Levels, ...], inside: list[int], most: float, degree: int, generalise: bool = True
-) -> Options:
-    """Every column not yet in, with its maximal useful sets of at most `degree` parents."""
-    found: Options = []
-    for x in (j for j in range(len(columns)) if j not in inside):
-        larger: list[dict[int, int]] = []  # of one parent more
-        kept: list[dict[int, int]] = []
-        for count in range(min(degree, len(inside)), -1, -1):
-            fitted = (_fitted(columns, x, s, most, generalise) for s in combinations(inside, count))
-            fitting = [dict(s) for s in fitted if s is not None]
-            covered = {
-                tuple(part.items()) for big in larger for left in big for part in [{j: big[j] for j in big if j != left}]
-            }
-            # A set that is part of a larger one, at the same levels, tells less than it.
-            kept += [s for s in fitting if tuple(s.items()) not in covered]
-            larger = fitting
-        found.extend((x, tuple(s.items())) for s in kept)
-    return found
-
-
-def _fitted(
-    columns: tuple[Levels, ...], x: int, parents: tuple[int, ...], most: float, generalise: bool = True
-) -> Parents | None:
-    """The parents generalised, largest first, until the marginal has at most `most` cells; None if it cannot be."""
-    level = {j: columns[j].height - 1 for j in parents}
-    while columns[x].leaves * np.prod([columns[j].sizes[v] for j, v in level.items()], dtype=np.float64) > most:
-        coarser = [j for j, v in level.items() if v > 1] if generalise else []
-        if not coarser:
-            return None if parents else ()
-        widest = max(coarser, key=lambda j: columns[j].sizes[level[j]])
-        level[widest] -= 1
-    return tuple(level.items())
-
-
-def _scorer(
-    records: Callable[[], Records], columns: tuple[Levels, ...], score: Callable[[NDArray[np.int64]], float]
-) -> Callable[[int, Parents], float]:
-    """Scores of candidates, each counted once: most are candidates again in the next step."""
-
-    @cache
-    def of(x: int, parents: Parents) -> float:
-        return score(_joint(records(), columns, x, parents))
-
-    return of
-
-
-def _joint(records: Records, columns: tuple[Levels, ...], x: int, parents: Parents) -> NDArray[np.int64]:
-    def column(j: int, level: int) -> NDArray[Any]:
-        values = records.classes if j == len(records.taxonomies) else records.leaves[:, j]
-        return np.asarray(columns[j].maps[level][values])
-
-    code, cells = column(x, columns[x].height - 1).astype(np.int64), columns[x].leaves
-    for j, level in parents:
-        code = code * columns[j].sizes[level] + column(j, level)
-        cells *= columns[j].sizes[level]
-    return weighted_bincount(code, records.weights, cells).reshape(columns[x].leaves, -1)
-
-
-def _flat_joint(records: Callable[[], Records], columns: tuple[Levels, ...], x: int, parents: Parents) -> Any:
-    return _joint(records(), columns, x, parents).reshape(-1)
+MECHANISM = Mechanism(
+    "privbayes",
+    ("synthesize",),
+    PrivBayes,
+    "a Bayesian network over all columns; not made for classification",
+    parameters=(
+        Parameter("score", "text", "how links are scored; F needs binary columns", "auto", choices=get_args(Score)),
+        Parameter("encoding", "text", "how wide columns enter: whole, or as bits", "taxonomy", choices=get_args(Encoding)),
+        Parameter("degree", "whole", "parents of a column at most; by default usefulness alone decides", low=1, high=1000),
+        Parameter("usefulness", "number", "θ, average count over average noise at least", 4.0, low=1e-3, high=1e6),
+        Parameter("select", "number", "β, the share of ε for the structure", 0.3, low=0.001, high=0.999),
+    ),
+    needs=("one epsilon",),
+    rank={"classification": 4},
+    paper="Zhang, Cormode, Procopiuc, Srivastava & Xiao 2014",
+)

@@ -1,31 +1,32 @@
-"""`PrivPfC`, the estimator: settings in, synopsis out; automatic settings from public facts; one grid or two."""
+"""`PrivPfC`, the estimator: settings in, synopsis out; automatic settings from public facts; one grid or two.
+
+Su, Cao, Li & Lyu, *PrivPfC: differentially private data publication for classification*, VLDB Journal 2018. The steps and
+why they keep their budget are in `one_grid` and `stacking`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_args
 
 from sfumato.errors import InputError
+from sfumato.grids.published.classifier import GridClassifier
 from sfumato.grids.published.cleaning import Cleaning
 from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.automatic import automatic
-from sfumato.grids.publishers.one_grid import LATTICE, Weights, factor_of
-from sfumato.grids.publishers.settings import Settings
-from sfumato.grids.publishers.stacking import release_grids
+from sfumato.grids.publishers.base import Publisher, noise_of
+from sfumato.grids.publishers.one_grid import Weights, factor_of
+from sfumato.grids.publishers.settings import Calibration, Settings
+from sfumato.grids.publishers.stacking import counts_rate, release_grids
 from sfumato.grids.publishers.task import Task
+from sfumato.grids.search.pool import Order
 from sfumato.grids.search.scoring import Scorer, score_pool
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.meter import Meter
-from sfumato.privacy.units import NANO, Epsilon, Nano, positive_nano
-from sfumato.records.reading import read_records
+from sfumato.privacy.units import NANO
 from sfumato.records.records import Records
-from sfumato.tables.dataset import Dataset
-from sfumato.tables.predicates import Where
-from sfumato.tables.schema import Schema
+from sfumato.registry import Mechanism, Parameter
 
 PERSONAL_WARNING = (
     "people count in proportion to what they granted: if budgets go together with the columns, the synopsis leans towards "
@@ -33,17 +34,30 @@ PERSONAL_WARNING = (
 )
 
 
-class PrivPfC:
+@dataclass(kw_only=True, eq=False)
+class PrivPfC(Publisher):
     """Publish a table for classification under differential privacy.
 
     Parameters
     ----------
-    epsilon : Epsilon, optional
-        The budget of the whole release; left out if `budgets` says what everybody granted.
     target : str
         The column to be predicted.
-    grids, most, order, widest, split, calibration, cells
-        See `Settings`; "auto" (the default) takes them from public facts. ``split="paper"`` is 3 / 37 / 60.
+    epsilon : Epsilon, optional
+        The budget of the whole release; left out if `budgets` says what everybody granted.
+    grids : 1, 2 or "auto"
+        How many grids; "auto" lets noisy class counts decide where a second one may pay.
+    most : int or "auto"
+        Θ, the largest number of candidate grids.
+    order : "balanced" or "paper"
+        Which candidates are taken when there are too many; see `Settings`.
+    widest : int, "all" or "auto"
+        The largest number of columns in a candidate grid.
+    split : three shares, "paper" or "auto"
+        Shares of ε for the number of records, the choice and the counts; "paper" is 3 / 37 / 60.
+    calibration : "spread" or "paper"
+        How the choice is priced: by the spread of the changes, or as in the paper.
+    cells : float or "auto"
+        A candidate has at most ``cells * N * ε`` cells, ε that of the counts.
     rows : int, optional
         A public number of records: nothing is then spent on estimating it.
     budgets : PersonBudgets, optional
@@ -52,6 +66,11 @@ class PrivPfC:
         What is done to negative counts.
     attributes : names, optional
         Predictors to consider; by default every column but the target.
+
+    Attributes
+    ----------
+    synopsis : Synopsis
+        The release, once `fit` has made it.
 
     Examples
     --------
@@ -68,109 +87,68 @@ class PrivPfC:
     'ill'
     """
 
-    def __init__(
-        self,
-        *,
-        target: str,
-        epsilon: Epsilon | None = None,
-        grids: int | str = "auto",
-        most: int | str = "auto",
-        order: str = "balanced",
-        widest: int | str | None = "auto",
-        split: tuple[float, float, float] | str = "auto",
-        calibration: str = "spread",
-        cells: float | str = "auto",
-        rows: int | None = None,
-        budgets: PersonBudgets | None = None,
-        cleaning: Cleaning = "clip",
-        attributes: tuple[str, ...] | None = None,
-    ) -> None:
-        if (epsilon is None) == (budgets is None):
-            raise InputError("give epsilon (one budget for all) or budgets (what everybody granted), not both")
-        if rows is not None and rows < 1:
-            raise InputError(f"a public number of records must be positive, got {rows}")
-        self.target = target
-        self.epsilon = epsilon
-        self.options = {
-            "grids": grids,
-            "most": most,
-            "order": order,
-            "widest": widest,
-            "split": split,
-            "calibration": calibration,
-            "cells": cells,
-        }
-        self.rows = rows
-        self.budgets = budgets
-        self.cleaning: Cleaning = cleaning
-        self.attributes = attributes
+    mechanism = "privpfc"
+    personal = True
 
-    @property
-    def nano(self) -> Nano:
-        """The budget (of the most generous people) in nano-ε."""
-        if self.budgets is not None:
-            return Nano(int(self.budgets.levels[-1]))
-        assert self.epsilon is not None
-        return positive_nano(self.epsilon)
+    grids: int | str = "auto"
+    most: int | str = "auto"
+    order: str = "balanced"
+    widest: int | str | None = "auto"
+    split: Sequence[float] | str = "auto"
+    calibration: str = "spread"
+    cells: float | str = "auto"
+    cleaning: Cleaning = "clip"
+    synopsis: Synopsis = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cleaning not in get_args(Cleaning):
+            raise InputError(f"cleaning must be 'clip', 'norm-sub' or 'threshold', got {self.cleaning!r}")
+        self.widest = "all" if self.widest is None else self.widest
 
     def settings(self, task: Task, factor: int = 1) -> Settings:
-        """The settings in force, from public facts: ε, a public number of records, the taxonomies."""
-        rows = self.rows if self.budgets is None else self.budgets.people
+        """The settings in force for `task`, from public facts: ε over `factor`, a public number of records, taxonomies."""
+        names = ("grids", "most", "order", "widest", "split", "calibration", "cells")
         return automatic(
             epsilon=self.nano / NANO / factor,
-            rows=rows,
+            rows=self._public_rows(),
             taxonomies=task.taxonomies,
             classes=task.classes,
-            options=self.options,
+            options={name: getattr(self, name) for name in names},
         )
 
-    def fit(
-        self,
-        table: Dataset | Any,
-        *,
-        schema: Schema | None = None,
-        meter: Meter | None = None,
-        where: Where = None,
-        source: Any = None,
-    ) -> PrivPfC:
-        """Make the release. Without a `meter` one is made whose limit is this release's budget."""
-        from sfumato.grids.publishers.opening import open_for_release
-
-        dataset, meter = open_for_release(
-            table, schema=schema, meter=meter, source=source, nano=self.nano, budgets=self.budgets
-        )
-        task = Task.of(dataset.schema, self.target, self.attributes)
-        weights = Weights.of(self.budgets)
-
-        @cache
-        def records() -> Records:
-            roster = None if self.budgets is None else (self.budgets, weights.groups)
-            return read_records(dataset, task.attributes, self.target, where=where, roster=roster)
-
-        self.synopsis = self.release(records, task, meter)
-        return self
+    def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
+        """See `Publisher.expected`."""
+        settings, weights = self.settings(task, factor), Weights.of(self.budgets)
+        known = self._public_rows() is not None
+        rate = counts_rate(settings, self.nano, factor=factor, public_size=known, weights=weights)
+        note = f"; up to {settings.most:,} candidates for {self.target}"
+        if settings.grids != 1:
+            note += ", then a second grid for what the first misses"
+        if settings.grids == "auto":
+            note += ", if class counts (2% of the budget) say that there is enough to find"
+        return noise_of(rate, weights.average), note
 
     def release(self, records: Callable[[], Records], task: Task, meter: Meter, *, score: Scorer = score_pool) -> Synopsis:
-        """The release from records that are read when first needed; `score` lets experiments keep scores between runs."""
+        """The release of `task` from `records` that are read when first needed, through `meter`.
+
+        `score` lets experiments keep scores between runs.
+        """
         weights = Weights.of(self.budgets)
         settings = self.settings(task, factor_of(meter))
-        cuts, chosen, parameters = release_grids(
+        cuts, chosen, figures = release_grids(
             records, task, meter, nano=self.nano, settings=settings, rows=self._public_rows(), weights=weights, score=score
         )
-        return Synopsis(
+        return self._synopsis(
+            task,
+            meter,
             cuts=cuts,
-            noisy=chosen.noisy.reshape(task.classes, -1),
+            noisy=chosen.noisy,
             rate=chosen.rate,
-            attributes=task.attributes,
-            target=self.target,
-            target_domain=task.target_domain,
-            guarantee=meter.guarantee(),
-            mechanism="privpfc",
-            random=meter.post_processing,
-            unit=_average_weight(weights),
-            cleaning=self.cleaning,
             size=chosen.size,
-            parameters={**settings.to_dict(), **parameters, "cleaning": self.cleaning, "public_rows": self.rows},
+            parameters={**settings.to_dict(), **figures, "cleaning": self.cleaning},
+            unit=weights.average,
+            cleaning=self.cleaning,
             warnings=_warnings(self.budgets, weights),
         )
 
@@ -182,12 +160,8 @@ class PrivPfC:
         """The chosen grid in words."""
         return self.synopsis.grid
 
-    def sample(self, n: int | None = None, *, outside: str = "leave out") -> Any:
-        """A synthetic table; see `Synopsis.sample`."""
-        return self.synopsis.sample(n, outside=outside)
-
-    def classifier(self, estimator: Any = None) -> Any:
-        """A classifier trained on the synopsis."""
+    def classifier(self, estimator: Any = None) -> GridClassifier:
+        """A classifier trained on the synopsis; see `Synopsis.classifier` for `estimator`."""
         return self.synopsis.classifier(estimator)
 
 
@@ -200,15 +174,29 @@ def _warnings(budgets: PersonBudgets | None, weights: Weights) -> tuple[str, ...
     return (PERSONAL_WARNING, f"{silent} people granted so little beside the most generous that they count for nothing here")
 
 
-def _average_weight(weights: Weights) -> float:
-    if weights.counts is None:
-        return 1.0
-    people = max(int(weights.counts.sum()), 1)
-    return max(float((weights.counts * weights.groups).sum()) / people, 1.0 / LATTICE)
-
-
-def arrays_of(synopsis: Synopsis, leaves: NDArray[np.integer]) -> NDArray[np.int64]:
-    """The codes of rows in the cuts of a synopsis: what a learner sees of them."""
-    if not synopsis.cuts:
-        return np.zeros((len(leaves), 0), dtype=np.int64)
-    return np.stack([cut.codes(leaves) for cut in synopsis.cuts], axis=1)
+MECHANISM = Mechanism(
+    "privpfc",
+    ("synthesize",),
+    PrivPfC,
+    "one or two grids chosen for classification, noisy class counts per cell",
+    parameters=(
+        Parameter("grids", "any", "how many grids: 1, 2 or 'auto' (noisy class counts decide)", "auto"),
+        Parameter("most", "any", "Θ, candidate grids at most: a whole number or 'auto'", "auto"),
+        Parameter(
+            "order", "text", "which candidates are taken when there are too many", "balanced", choices=get_args(Order)
+        ),
+        Parameter("widest", "any", "columns in a candidate at most: a whole number, 'all' or 'auto'", "auto"),
+        Parameter("split", "any", "shares of ε for size, choice and counts: three numbers, 'paper' or 'auto'", "auto"),
+        Parameter(
+            "calibration",
+            "text",
+            "how the choice is priced: by the spread of the changes, or as in the paper",
+            "spread",
+            choices=get_args(Calibration),
+        ),
+        Parameter("cells", "any", "cells of a candidate at most, as a share of N times ε: a number or 'auto'", "auto"),
+        Parameter("cleaning", "text", "what is done to negative counts", "clip", choices=get_args(Cleaning)),
+    ),
+    rank={"classification": 1},
+    paper="Su, Cao, Li & Lyu 2018",
+)

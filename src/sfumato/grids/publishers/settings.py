@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from sfumato.errors import InputError
 from sfumato.grids.search.pool import Order
@@ -11,6 +11,7 @@ from sfumato.privacy.units import Nano
 
 Calibration = Literal["spread", "paper"]
 PAPER_SPLIT = (0.03, 0.37, 0.60)
+MOST_CELLS = 1 << 22  # counts that one release publishes at most
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,18 @@ class Settings:
     def __post_init__(self) -> None:
         if self.grids not in (1, 2, "auto"):
             raise InputError(f"grids must be 1, 2 or 'auto', got {self.grids!r}")
-        if not 1 <= self.most <= 5_000_000:
+        if not _is_whole(self.most) or not 1 <= self.most <= 5_000_000:
             raise InputError(f"the pool must have between 1 and 5,000,000 grids, got {self.most!r}")
-        if self.calibration not in ("spread", "paper"):
+        if self.order not in get_args(Order):
+            raise InputError(f"order must be 'balanced' or 'paper', got {self.order!r}")
+        if self.widest is not None and (not _is_whole(self.widest) or self.widest < 1):
+            raise InputError(f"widest must be a whole number of columns, at least 1, got {self.widest!r}")
+        if self.calibration not in get_args(Calibration):
             raise InputError(f"calibration must be 'spread' or 'paper', got {self.calibration!r}")
-        if len(self.split) != 3 or min(self.split[1:]) <= 0 or self.split[0] < 0 or abs(sum(self.split) - 1) > 1e-9:
+        if not _is_split(self.split):
             raise InputError(f"the split needs three shares (size, select, count) that add up to 1, got {self.split!r}")
-        if self.cells <= 0:
-            raise InputError(f"cells must be positive, got {self.cells!r}")
+        if not _is_number(self.cells) or self.cells <= 0:
+            raise InputError(f"cells must be a positive number, got {self.cells!r}")
 
     def shares(self, nano: Nano, *, public_size: bool) -> tuple[Nano, Nano, Nano]:
         """How `nano` nano-ε are divided among the three steps, the first of which is free at a `public_size`.
@@ -76,6 +81,20 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, as certificates show them."""
         return {**asdict(self), "split": list(self.split)}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_split(shares: Any) -> bool:
+    if not isinstance(shares, tuple) or len(shares) != 3 or not all(_is_number(share) for share in shares):
+        return False
+    return min(shares[1:]) > 0 and shares[0] >= 0 and abs(sum(shares) - 1) <= 1e-9
 
 
 PAPER = Settings(most=10_000, order="paper", split=PAPER_SPLIT, calibration="paper")

@@ -24,7 +24,7 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.grids.published.cuts import Cut, ScoreCut, buckets, cell_codes, cuts_of, score_levels
 from sfumato.grids.publishers.automatic import SECOND
-from sfumato.grids.publishers.one_grid import Chosen, Weights, choose_and_count, factor_of
+from sfumato.grids.publishers.one_grid import TOO_SMALL, Chosen, Weights, choose_and_count, factor_of, most_grids, step_rates
 from sfumato.grids.publishers.settings import Settings
 from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.pool import Pool, crossed, enumerate_grids
@@ -75,6 +75,28 @@ def release_grids(
     return _second(records, task, meter, first, Nano(nano - first_nano), settings, rows, weights, figures)
 
 
+def counts_rate(settings: Settings, nano: Nano, *, factor: int, public_size: bool, weights: Weights) -> Nano:
+    """The rate of the counts that are published, from public facts; refused where a step could not be done.
+
+    That of the last of two grids where there may be two: it has the smaller budget.
+    """
+    if settings.grids == "auto":
+        nano, public_size = Nano(nano - _class_rate(nano, factor, weights)[0]), True
+    if settings.grids != 1:
+        step_rates(settings, Nano(nano // 2), factor=factor, public_size=public_size, weights=weights)
+        nano, public_size = Nano(nano - nano // 2), True
+    return step_rates(settings, nano, factor=factor, public_size=public_size, weights=weights)[2]
+
+
+def _class_rate(nano: Nano, factor: int, weights: Weights) -> tuple[Nano, Nano]:
+    """What the class counts cost, and their rate for a record of weight one."""
+    part = Nano(nano // CLASS_PART)
+    rate = weights.usable(Nano(part // factor))
+    if rate < 1:
+        raise InputError(TOO_SMALL)
+    return part, rate
+
+
 def _class_counts(
     records: Callable[[], Records], task: Task, meter: Meter, nano: Nano, rows: int | None, weights: Weights
 ) -> tuple[Nano, int, float]:
@@ -82,10 +104,7 @@ def _class_counts(
 
     Records of less weight than the heaviest count for less, as their budgets do.
     """
-    part = nano // CLASS_PART
-    rate = weights.usable(Nano(part // factor_of(meter)))
-    if rate < 1:
-        raise InputError("the budget is too small for this release; raise epsilon")
+    part, rate = _class_rate(nano, factor_of(meter), weights)
     noisy = meter.laplace(lambda: records().table(()), rate=rate, weights=weights.groups, label="class counts")
     size = max(1, int(noisy.sum())) if rows is None else weights.total(rows)
     rarer = max(0.0, float(size - noisy.max())) / weights.top * (nano - part) / factor_of(meter) / NANO
@@ -114,7 +133,7 @@ def _second(
         return replace(plain, taxonomies=scored, leaves=np.asfortranarray(np.column_stack([plain.leaves, score])))
 
     def pool(limit: int) -> Pool:
-        most, widest = max(1, settings.most // 6), min(3, settings.widest or 3)
+        most, widest = max(1, most_grids(settings, limit, task.classes) // 6), min(3, settings.widest or 3)
         plain = enumerate_grids(task.taxonomies, most=most, cells=max(1, limit // 2), order=settings.order, widest=widest)
         return crossed(plain, scored, len(task.taxonomies), cells=limit)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.errors import InputError
@@ -13,14 +14,25 @@ from sfumato.tables.schema import Schema
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The predictors with their taxonomies, and the target."""
+    """The predictors with their taxonomies, and the target.
+
+    Attributes
+    ----------
+    attributes : tuple of Attribute
+        The predictors.
+    target : str
+        The column to be predicted.
+    target_domain : Domain
+        Its public domain; the cells are the classes.
+    """
 
     attributes: tuple[Attribute, ...]
     target: str
     target_domain: Domain
 
     @classmethod
-    def of(cls, schema: Schema, target: str, attributes: tuple[str, ...] | None = None) -> Task:
+    def of(cls, schema: Schema, target: str, attributes: Sequence[str] | None = None) -> Task:
+        """The task of predicting one column of a schema from the others, or from those named."""
         domain = schema[target]
         if domain.size < 2:
             raise InputError(f"the target {target!r} needs at least two classes")
@@ -28,8 +40,10 @@ class Task:
 
     @property
     def classes(self) -> int:
+        """How many classes there are."""
         return self.target_domain.size
 
     @property
     def taxonomies(self) -> tuple[Levels, ...]:
+        """The levels of the predictors."""
         return tuple(a.levels for a in self.attributes)

@@ -16,16 +16,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 from sfumato.errors import InputError
 from sfumato.grids.published.cuts import Cut
 from sfumato.grids.published.synopsis import Synopsis
-from sfumato.grids.publishers.base import MOST_CELLS, Publisher
+from sfumato.grids.publishers.base import Publisher, noise_of
+from sfumato.grids.publishers.one_grid import factor_of
+from sfumato.grids.publishers.settings import MOST_CELLS
 from sfumato.grids.publishers.task import Task
 from sfumato.privacy.meter import Meter
-from sfumato.privacy.units import NANO, Epsilon
+from sfumato.privacy.units import NANO
 from sfumato.records.records import Records
+from sfumato.registry import Mechanism, Parameter
 
 Rule = Literal["lei", "ug", "eug"]
 
@@ -46,6 +50,7 @@ def uniform_cells(rule: Rule, *, records: float, epsilon: float, columns: int) -
     raise InputError(f"rule must be 'lei', 'ug' or 'eug', got {rule!r}")
 
 
+@dataclass(kw_only=True, eq=False)
 class UniformGrid(Publisher):
     """Publish counts over a grid that does not look at the data.
 
@@ -65,21 +70,21 @@ class UniformGrid(Publisher):
 
     mechanism = "uniform-grid"
 
-    def __init__(
-        self,
-        *,
-        epsilon: Epsilon,
-        target: str,
-        rule: Rule = "eug",
-        rows: int | None = None,
-        attributes: tuple[str, ...] | None = None,
-    ) -> None:
-        super().__init__(epsilon=epsilon, target=target, rows=rows, attributes=attributes)
-        uniform_cells(rule, records=10.0, epsilon=1.0, columns=1)
-        self.rule: Rule = rule
+    rule: Rule = "eug"
+    synopsis: Synopsis = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        uniform_cells(self.rule, records=10.0, epsilon=1.0, columns=1)
+
+    def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
+        """See `Publisher.expected`."""
+        budget = self._budget(factor)
+        return noise_of(budget - self._size_share(budget)), ""
 
     def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Synopsis:
-        size, rate = self._size(records, meter, self._budget(meter))
+        """See `Publisher.release`."""
+        size, rate = self._size(records, meter, self._budget(factor_of(meter)))
         d = len(task.attributes)
         wanted = min(
             uniform_cells(self.rule, records=size, epsilon=rate / NANO, columns=d), float(MOST_CELLS) / task.classes
@@ -93,3 +98,15 @@ class UniformGrid(Publisher):
                 cuts.append(Cut.at(task.attributes, j, fitting[-1]))
         parameters = {"rule": self.rule, "cells": cells}
         return self._publish(records, task, meter, cuts=cuts, rate=rate, size=size, parameters=parameters)
+
+
+MECHANISM = Mechanism(
+    "uniform-grid",
+    ("synthesize",),
+    UniformGrid,
+    "every column cut alike, without looking at the data",
+    parameters=(Parameter("rule", "text", "what decides the number of cells", "eug", choices=get_args(Rule)),),
+    needs=("one epsilon",),
+    rank={"classification": 5},
+    paper="Lei 2011; Qardaji, Yang & Li 2013; Su et al. 2016",
+)
