@@ -100,6 +100,7 @@ def demo_clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if ALL[page]], ids=_name)
 def test_blocks_run(page: Path, demo_clinic: Path, tmp_path: Path) -> None:
     folder = tmp_path / "demo-clinic"
