@@ -116,7 +116,7 @@ class Facts:
         parse_where(where, self.schema)
 
     def nobody(self, where: str | None) -> bool:
-        """Whether the schema alone says that no row can satisfy a condition."""
+        """Whether the schema alone says that no row can satisfy the condition `where`."""
         from sfumato.tables.predicates import is_empty, parse_where
 
         return where is not None and is_empty(parse_where(where, self.schema), self.schema)

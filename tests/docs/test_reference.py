@@ -132,7 +132,8 @@ def offences(thing: Any, label: str) -> list[str]:
         return []
     missing = _undocumented(thing, sections, "parameters", "attributes")
     said = [f"{label}: no Parameters or Attributes for {', '.join(missing)}"] if missing else []
-    methods = [m for m in thing.members.values() if not m.name.startswith("_") and not m.is_alias]
+    kept = {entry.name for entry in sections.get("attributes", [])}
+    methods = [m for n, m in thing.members.items() if not n.startswith("_") and not m.is_alias and n not in kept]
     return said + [line for m in methods for line in _method_offences(m, f"{label}.{m.name}")]
 
 

@@ -83,7 +83,18 @@ class Compared:
 
 
 def compare(first: Tape, second: Tape) -> tuple[Compared, ...]:
-    """Call by call, what was asked of two neighbours; `second` replayed `first`.
+    """Call by call, what was asked of two neighbours.
+
+    Parameters
+    ----------
+    first : Tape
+        The recording.
+    second : Tape
+        The neighbour's, which replayed the first.
+
+    Returns
+    -------
+    tuple of Compared
 
     Raises
     ------
@@ -109,6 +120,10 @@ def vector_loss(call: Call, moved: ArrayLike, *, stretch: float = 0.0) -> float:
     stretch : float
         For an objective, the difference of the log-determinants of the two Hessians there.
 
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> from sfumato.privacy import Meter
@@ -125,8 +140,23 @@ def vector_loss(call: Call, moved: ArrayLike, *, stretch: float = 0.0) -> float:
 
 
 def log_probability(scores: ArrayLike, rate: float, index: int) -> float:
-    """The logarithm of the probability that the exponential choice takes `index`.
+    """The logarithm of the probability that the exponential choice takes one candidate.
 
+    Parameters
+    ----------
+    scores : numbers
+        Of the candidates, at most 128 of them.
+    rate : float
+        Nano-ε per unit of score.
+    index : int
+        The candidate.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> round(float(np.exp(log_probability([0.0, 1.0], NANO, 0))), 6) == round(float(np.exp(-1) / 2), 6)
     True
     """

@@ -75,7 +75,7 @@ class Tape:
         return Tape(self.source, replay=self, draws=self._draws)
 
     def words(self, n: int) -> NDArray[np.uint64]:
-        """The next random words, from the source underneath."""
+        """The next `n` random words, from the source underneath."""
         return self.source.words(n)
 
     def generator(self) -> Generator:
@@ -89,7 +89,7 @@ class Tape:
         return Seeded(seed).generator()
 
     def answer(self, call: Call, draw: Callable[[], Any]) -> Any:
-        """Called by the Meter instead of `draw`: record the call and its answer, or give the recorded one."""
+        """Called by the Meter instead of `draw`: record the `call` and its answer, or give the recorded one."""
         call = replace(call, exact=_copy(call.exact), public={k: _copy(v) for k, v in call.public.items()})
         kept = self._kept(call)
         if call.kind == "deal":
