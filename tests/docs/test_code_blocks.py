@@ -135,7 +135,9 @@ def test_the_quoted_guarantee_is_what_the_demo_says(demo_clinic: Path, tmp_path:
     command = "sfumato release plan.toml --only over65"
     block = Block(ROOT / "docs" / "start.md", 1, "console", command, None)
     run_blocks([block], folder)
-    said = json.loads((folder / "releases" / "over65" / "certificate.json").read_text(encoding="utf-8"))["guarantee"]["sentence"]
+    said = json.loads((folder / "releases" / "over65" / "certificate.json").read_text(encoding="utf-8"))["guarantee"][
+        "sentence"
+    ]
     page = block.page.read_text(encoding="utf-8").splitlines()
     assert " ".join(line.removeprefix("> ") for line in page if line.startswith("> ")) == said
 
