@@ -114,7 +114,7 @@ class Facts:
         self.schema.condition(where)
 
     def nobody(self, where: str | None) -> bool:
-        """Whether the schema alone says that no row can satisfy a condition."""
+        """Whether the schema alone says that no row can satisfy the condition `where`."""
         return where is not None and self.schema.is_empty(where)
 
 

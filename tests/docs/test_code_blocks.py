@@ -100,6 +100,7 @@ def demo_clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if ALL[page]], ids=_name)
 def test_blocks_run(page: Path, demo_clinic: Path, tmp_path: Path) -> None:
     folder = tmp_path / "demo-clinic"
@@ -125,6 +126,20 @@ def test_a_block_that_is_wrong_is_caught(block: str, said: str, tmp_path: Path) 
     page.write_text(f"# A page\n\n\n{block}\n", encoding="utf-8")
     with pytest.raises((AssertionError, SyntaxError, SfumatoError), match=said):
         run_blocks(blocks_of(page), tmp_path)
+
+
+@pytest.mark.slow
+def test_the_quoted_guarantee_is_what_the_demo_says(demo_clinic: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "demo-clinic"
+    shutil.copytree(demo_clinic, folder)
+    command = "sfumato release plan.toml --only over65"
+    block = Block(ROOT / "docs" / "start.md", 1, "console", command, None)
+    run_blocks([block], folder)
+    said = json.loads((folder / "releases" / "over65" / "certificate.json").read_text(encoding="utf-8"))["guarantee"][
+        "sentence"
+    ]
+    page = block.page.read_text(encoding="utf-8").splitlines()
+    assert " ".join(line.removeprefix("> ") for line in page if line.startswith("> ")) == said
 
 
 def run_blocks(blocks: list[Block], folder: Path) -> None:

@@ -160,7 +160,7 @@ class AttributeRelease(Result):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The release that `to_dict` wrote down."""
+        """The release that `to_dict` wrote down as `data`."""
         return cls(
             np.array(data["counts"], dtype=np.int64),
             Policy.from_json(data["policy"]),

@@ -29,6 +29,18 @@ class Estimate(Result):
         Size of the public roster.
     law : ErrorLaw
         Law of the error if budgets are independent of the values.
+    guarantee : Guarantee
+        What the release promises.
+    mechanism : str
+        What made it.
+    expected_rmse : float or None
+        Root mean squared error as far as public facts decide it.
+    parameters : mapping
+        How it was made; public.
+    warnings : tuple of str
+        What a reader must know before using the figure.
+    details : mapping
+        Other figures that the release shows, such as the test of a partition's parts.
     bias_bound : float
         How far the expected answer may lie from the truth for the worst possible data: a public number.
     bias_in_interval : bool
@@ -74,7 +86,7 @@ class Estimate(Result):
         return self.value / self.people
 
     def interval(self, confidence: float = 0.95, *, worst_case: bool = False) -> tuple[float, float]:
-        """An interval for the true answer, cut to the public bounds.
+        """An interval that holds the true answer with a probability of `confidence`, cut to the public bounds.
 
         By default it holds if budgets are independent of the values (the assumption of every personalized release that
         gains accuracy); with one ε for all it holds for any data. `worst_case=True` adds the largest possible bias and holds
@@ -90,7 +102,7 @@ class Estimate(Result):
         return low, high
 
     def to_dict(self, *, confidence: float = 0.95) -> dict[str, Any]:
-        """For the artefact."""
+        """Plain numbers for the artefact, with intervals at `confidence`."""
         low, high = self.interval(confidence)
         worst = self.interval(confidence, worst_case=True)
         out: dict[str, Any] = {
@@ -121,7 +133,7 @@ class Estimate(Result):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The estimate that `to_dict` wrote down."""
+        """The estimate that `to_dict` wrote down as `data`."""
         same = (
             "value",
             "people",
@@ -146,7 +158,7 @@ class Estimate(Result):
         )
 
     def to_frame(self, *, confidence: float = 0.95) -> pd.DataFrame:
-        """One row: what a table of several answers is made of."""
+        """One row, with the interval at `confidence`: what a table of several answers is made of."""
         import pandas as pd
 
         low, high = self.interval(confidence)
@@ -164,7 +176,10 @@ class Estimate(Result):
         return pd.DataFrame([row])
 
     def plot(self, ax: Axes | None = None, *, confidence: float = 0.95) -> Axes:
-        """The estimate with its interval and, lighter, what the worst possible bias would make of it."""
+        """Draw it, on `ax` or on a new figure.
+
+        Shown are the estimate with its interval at `confidence` and, lighter, what the worst possible bias would make of it.
+        """
         from sfumato.people.plots import plot_estimate
 
         return plot_estimate(self, ax, confidence=confidence)

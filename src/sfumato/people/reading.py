@@ -28,7 +28,7 @@ class Reader(Protocol):
     """Exact integer sums of one measure."""
 
     def weighted_sum(self, weights: Integers) -> int:
-        """``Σ over records of weights[group of the record] * measure``."""
+        """``Σ over records of weights[group of the record] * measure``, with integer `weights` per person group."""
 
     def group_sums(self) -> Integers:
         """The measure summed per person group."""
@@ -38,9 +38,18 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayReader:
+class ArrayReader(Reader):
     """A table that fits in memory: the group and the measure of each record.
 
+    Attributes
+    ----------
+    table : int64 array
+        Number of records per person group (rows) and value of the measure (columns); `of` makes it.
+    low : int
+        The value of the first column.
+
+    Examples
+    --------
     >>> reader = ArrayReader.of(groups=[0, 0, 1, 1, 1], values=[1, 0, 1, 1, 0])
     >>> reader.weighted_sum(np.array([3, 10])), reader.group_sums().tolist()
     (23, [1, 2])
@@ -53,7 +62,23 @@ class ArrayReader:
     def of(
         cls, groups: ArrayLike, values: ArrayLike, *, low: int = 0, high: int = 1, group_count: int | None = None
     ) -> ArrayReader:
-        """From one group number and one integer value per record; values are clamped to the bounds."""
+        """Make a reader of one group number and one value per record.
+
+        Parameters
+        ----------
+        groups : integers
+            The person group of each record, from 0.
+        values : integers
+            The measure of each record, clamped to the bounds.
+        low, high : int
+            Public bounds of the measure.
+        group_count : int, optional
+            How many person groups there are; by default as many as the records show.
+
+        Returns
+        -------
+        ArrayReader
+        """
         g = np.asarray(groups, dtype=np.int64)
         v = np.asarray(values)
         if g.ndim != 1 or g.shape != v.shape:
@@ -107,7 +132,7 @@ class SumReader:
 
 
 @dataclass(frozen=True, eq=False)
-class DatasetReader:
+class DatasetReader(Reader):
     """A table anywhere: the engine adds up, weights meet the sums as exact integers.
 
     Parameters
@@ -121,6 +146,10 @@ class DatasetReader:
         On public schema columns.
     measure : str, optional
         A numeric column on the lattice ``base + 0..steps``, 0 where it is missing; without it every row counts 1.
+    steps : int, optional
+        Size of the lattice between the column's bounds.
+    base : int
+        The lattice value at the lower bound.
 
     Notes
     -----
@@ -138,7 +167,10 @@ class DatasetReader:
     def centred(
         cls, dataset: Dataset, levels: PersonBudgets | None, *, measure: str, steps: int, where: Any = None
     ) -> DatasetReader:
-        """The measure around the middle of its range, between -steps and steps half units: what a mean reads."""
+        """The measure around the middle of its range, between -`steps` and `steps` half units: what a mean reads.
+
+        `dataset`, `levels`, `measure` and `where` are as for the class.
+        """
         return cls(dataset, levels, where, measure, 2 * steps, -steps)
 
     def group_sums(self) -> Integers:
@@ -160,7 +192,15 @@ class DatasetReader:
 
 @dataclass(frozen=True, eq=False)
 class PairReader:
-    """What a mean reads: the centred measure (``2 v - steps``) and the records themselves."""
+    """What a mean reads.
+
+    Attributes
+    ----------
+    centred : Reader
+        Of the centred measure, ``2 v - steps``.
+    ones : Reader
+        Of the records themselves.
+    """
 
     centred: Reader
     ones: Reader

@@ -1,4 +1,4 @@
-"""Every public name has a docstring that says what it needs to.
+"""Every public name is in the reference and has a docstring that says what it needs to.
 
 Public is what stands in `__all__` of `sfumato` and its packages. Each name has a summary; a function has `Parameters` for
 its arguments and `Returns` for its result; a class has its arguments under `Parameters`, or under `Attributes` where they
@@ -11,6 +11,7 @@ import pkgutil
 import re
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import griffe
@@ -18,8 +19,16 @@ import pytest
 
 import sfumato
 
-NOT_PUBLIC = {"cli", "demo", "distribution", "extras", "palette"}  # test_docs_build.py says why
+NOT_PUBLIC = {
+    "cli": "described by `sfumato --help`",
+    "demo": "what `sfumato demo` writes",
+    "distribution": "the version, and the check that only one distribution is installed",
+    "extras": "messages about packages that are not installed",
+    "palette": "the colours of the pictures",
+}
 PUBLIC = ["sfumato", *(f"sfumato.{m.name}" for m in pkgutil.iter_modules(sfumato.__path__) if m.name not in NOT_PUBLIC)]
+UNFINISHED = ("grids", "ledger", "people", "privacy", "records", "releases", "tables")
+NOT_SHOWN = ("privacy", "records", "releases")
 SOURCES = Path(sfumato.__file__).parents[1]
 _NOTHING = (None, "None", "NoReturn", "Never")
 
@@ -30,7 +39,32 @@ def tree() -> Any:
     return griffe.load("sfumato", search_paths=[SOURCES], docstring_parser="numpy", resolve_aliases=True)
 
 
-@pytest.mark.parametrize("package", PUBLIC)
+def _but(unfinished: tuple[str, ...]) -> list[Any]:
+    """The public packages; those that are still being written must fail, so that they leave the list when they are done."""
+    why = "its docstrings are still being written; take it off the list when this passes"
+    marks = {f"sfumato.{name}": [pytest.mark.xfail(strict=True, reason=why)] for name in unfinished}
+    return [pytest.param(package, marks=marks.get(package, [])) for package in PUBLIC]
+
+
+@pytest.mark.parametrize("package", _but(NOT_SHOWN))
+def test_every_public_name_is_in_the_reference(package: str, site: Path) -> None:
+    module = import_module(package)
+    names = getattr(module, "__all__", None)
+    assert names is not None, f"{package} has no __all__: say there what is public"
+    pages = [page.read_text(encoding="utf-8") for page in (site / "reference").rglob("index.html")]
+    shown = {anchor for page in pages for anchor in re.findall(r'id="(sfumato[\w.]*)"', page)}
+    missing = sorted(f"{package}.{n}" for n in names if not shown & _paths(module, n) and f"{package}.{n}" not in PUBLIC)
+    assert package in shown, f"no page of docs/reference has `::: {package}`"
+    assert not missing, "the reference leaves out (have they a docstring?):\n" + "\n".join(missing)
+
+
+def _paths(module: ModuleType, name: str) -> set[str]:
+    """Where the reference may have a name: in its package, or (if a submodule has its name) where it is defined."""
+    thing = getattr(module, name)
+    return {f"{module.__name__}.{name}", f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', '')}"}
+
+
+@pytest.mark.parametrize("package", _but(UNFINISHED))
 def test_public_names_say_what_they_need(package: str, tree: Any) -> None:
     module = import_module(package)
     names = getattr(module, "__all__", None)
@@ -98,7 +132,8 @@ def offences(thing: Any, label: str) -> list[str]:
         return []
     missing = _undocumented(thing, sections, "parameters", "attributes")
     said = [f"{label}: no Parameters or Attributes for {', '.join(missing)}"] if missing else []
-    methods = [m for m in thing.members.values() if not m.name.startswith("_") and not m.is_alias]
+    kept = {entry.name for entry in sections.get("attributes", [])}
+    methods = [m for n, m in thing.members.items() if not n.startswith("_") and not m.is_alias and n not in kept]
     return said + [line for m in methods for line in _method_offences(m, f"{label}.{m.name}")]
 
 
