@@ -10,7 +10,7 @@ BIN    := $(VENV)/bin
 demo: $(VENV)/.demo-ready
 	$(BIN)/sfumato demo
 
-# loadgroup: a test goes to whichever process is free; Spark's, and those that share a costly fixture, stay together.
+# A test goes to whichever process is free; those that share something costly stay together (tests/support/together.py).
 test: $(VENV)/.dev-ready
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 

