@@ -152,7 +152,10 @@ class RatioLaw:
         largest = self.reach
         for _ in range(_NARROWINGS):
             half = self._error(largest).halfwidth(confidence) / self.count
-            largest = min(largest, abs(self.ratio) + half + self.beside)
+            left = abs(self.ratio) + half + self.beside
+            if left > 0.999 * largest:
+                break
+            largest = left
         return half
 
 
