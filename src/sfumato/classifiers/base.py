@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.errors import InputError
 from sfumato.privacy import SECURE, Charge, Epsilon, Meter, Nano, Source, positive_nano
 from sfumato.records.coding import Coding
+from sfumato.records.opened import need_rows
 from sfumato.records.records import Records
 from sfumato.tables.schema import Schema
 
@@ -63,6 +64,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        need_rows(X, "a classifier")
         coding = Coding.of(self.schema, target=self.target, classes=self.classes)
         unit = coding.schema.unit
         meter = Meter(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InputError, SchemaError
 from sfumato.records.attributes import Attribute, attribute_of, attributes_of
 from sfumato.records.levels import Levels
+from sfumato.records.opened import need_rows
 from sfumato.records.records import Records
 from sfumato.tables.domains import Domain
 from sfumato.tables.schema import Schema
@@ -133,6 +134,7 @@ class Coding:
         return Records(self.taxonomies, leaves, classes, self.class_labels)
 
     def _columns(self, X: Any) -> list[Any]:
+        need_rows(X, "a classifier")
         if hasattr(X, "columns"):
             missing = [name for name in self.names if name not in X.columns]
             if missing:

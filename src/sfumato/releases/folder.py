@@ -117,7 +117,7 @@ def write(folder: Path, result: Result, made: Mapping[str, Any]) -> dict[str, An
     partial.mkdir(parents=True)
     try:
         result.to_frame().to_parquet(partial / "data.parquet", index=False)
-        _write_json(partial / DATA, result.to_dict())
+        (partial / DATA).write_text(_data_text(result), encoding="utf-8", newline="\n")
         tables = getattr(result, "extra_tables", None)
         for name, frame in (tables() if callable(tables) else {}).items():
             frame.to_parquet(partial / f"{name}.parquet", index=False)
@@ -139,7 +139,12 @@ def write(folder: Path, result: Result, made: Mapping[str, Any]) -> dict[str, An
 
 def data_digest(result: Result) -> str:
     """The digest that data.json of this result has."""
-    return hashlib.sha256(_json_text(result.to_dict()).encode()).hexdigest()
+    return hashlib.sha256(_data_text(result).encode()).hexdigest()
+
+
+def _data_text(result: Result) -> str:
+    # Sorted: a result that comes back from the ledger has its parameters in another order.
+    return _json_text(result.to_dict(), sort_keys=True)
 
 
 def plain_json(value: Any) -> Any:
@@ -149,8 +154,8 @@ def plain_json(value: Any) -> Any:
     return str(value)
 
 
-def _json_text(data: Any) -> str:
-    return json.dumps(data, indent=1, ensure_ascii=False, default=plain_json) + "\n"
+def _json_text(data: Any, *, sort_keys: bool = False) -> str:
+    return json.dumps(data, indent=1, ensure_ascii=False, default=plain_json, sort_keys=sort_keys) + "\n"
 
 
 def _write_json(path: Path, data: Any) -> None:

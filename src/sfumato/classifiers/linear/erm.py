@@ -32,6 +32,7 @@ from sfumato.people.ensembles import average_models, majority_vote
 from sfumato.privacy import NANO, SECURE, Epsilon, Meter, Nano, NanoArray, PersonBudgets, Source, positive_nano
 from sfumato.privacy.units import nano_down_array
 from sfumato.records.coding import Coding
+from sfumato.records.opened import need_rows
 from sfumato.tables.schema import Schema
 
 _INSIDE = 1 - 1e-12  # keeps rounding from pushing a row beyond norm one
@@ -73,6 +74,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        need_rows(X, "a classifier")
         rows: Any
         if self.schema is None:
             features, labels = validate_data(self, X, y, dtype=np.float64)
@@ -158,6 +160,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "coef_")
+        need_rows(X, "a classifier")
         if self.schema is not None:
             return self._indicators.rows(self._coding.leaves(X))
         return self._scaled(validate_data(self, X, dtype=np.float64, reset=False))

@@ -163,16 +163,39 @@ def seed_of(figures: Sequence[NDArray[np.int64]]) -> int:
 
 
 def column_record(name: str, domain: Domain) -> dict[str, Any]:
-    """A column with its public domain, in the words of a schema file.
+    """A column with its public domain, in the words of a schema file; a tree as lists, whose order nobody changes.
 
     >>> from sfumato.tables.domains import Categorical
     >>> column_record("ill", Categorical(["no", "yes"]))
     {'name': 'ill', 'domain': {'type': 'categorical', 'values': ['no', 'yes']}}
     """
-    return {"name": name, "domain": Schema({name: domain}).to_mapping()["columns"][name]}
+    plain = Schema({name: domain}).to_mapping()["columns"][name]
+    if "taxonomy" in plain:
+        plain["taxonomy"] = _tree_record(plain["taxonomy"])
+    return {"name": name, "domain": plain}
 
 
 def domain_of(record: Mapping[str, Any]) -> Domain:
-    """The domain that `column_record` wrote down."""
-    name = record["name"]
-    return Schema.from_mapping({"columns": {name: record["domain"]}}, what="the stored release")[name]
+    """The domain that `column_record` wrote down.
+
+    >>> from sfumato.tables.domains import Categorical
+    >>> place = Categorical(["oslo", "bern"], taxonomy={"south": ["bern"], "north": ["oslo"]})
+    >>> domain_of(column_record("place", place)) == place
+    True
+    """
+    name, plain = record["name"], dict(record["domain"])
+    if "taxonomy" in plain:
+        plain["taxonomy"] = _tree(plain["taxonomy"])
+    return Schema.from_mapping({"columns": {name: plain}}, what="the stored release")[name]
+
+
+def _tree_record(tree: Any) -> dict[str, Any]:
+    if isinstance(tree, Mapping):
+        return {"branches": [[name, _tree_record(branch)] for name, branch in tree.items()]}
+    return {"values": list(tree)}
+
+
+def _tree(record: Mapping[str, Any]) -> Any:
+    if "branches" in record:
+        return {name: _tree(branch) for name, branch in record["branches"]}
+    return record["values"]
