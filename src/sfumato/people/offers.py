@@ -25,6 +25,7 @@ from sfumato.tables.lattice import Lattice
 from sfumato.tables.personal import PersonalTable
 
 _SELECTIVITY = Parameter("selectivity", "number", "a public guess of the share of rows that count", low=0, high=1)
+MOST_BUDGETS = 1_000_000  # different ones; more would make a preview take longer than 5 s or more than 1 GB
 COUNT_PARAMETERS = (_SELECTIVITY,)
 MEASURE_PARAMETERS = (
     Parameter("column", "text", "the numeric column to add up", required=True),
@@ -52,6 +53,11 @@ def offers(request: Request, facts: Facts) -> list[Offer]:
     list of Offer
         Each runs on a `Dataset`.
     """
+    if facts.budgets is not None and facts.budgets.groups > MOST_BUDGETS:
+        raise InputError(
+            f"{facts.budgets.groups:,} different budgets; a preview prices at most {MOST_BUDGETS:,}, which takes seconds: "
+            "round the budgets of the roster down to a few decimals"
+        )
     make = {"count": _count, "sum": _measure, "mean": _measure, "histogram": _histogram}[request.kind]
     return make(request, facts)
 

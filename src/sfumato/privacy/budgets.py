@@ -121,7 +121,7 @@ class PersonBudgets:
         part = Fraction(str(fraction))
         if not 0 < part <= 1:
             raise InputError(f"a share lies above 0 and at most 1, got {fraction!r}")
-        levels = np.array([level * part.numerator // part.denominator for level in self.levels.tolist()], dtype=np.int64)
+        levels = _part(self.levels, part)
         if levels[0] < 1:
             raise InputError(f"a share of {fraction} leaves the most careful group without any budget")
         return PersonBudgets(levels, self.counts, self.names)
@@ -148,6 +148,15 @@ class PersonBudgets:
     def __repr__(self) -> str:
         low, high = as_epsilon(int(self.levels[0])), as_epsilon(int(self.levels[-1]))
         return f"PersonBudgets({self.people} people in {self.groups} groups, ε {low} to {high})"
+
+
+def _part(levels: NDArray[np.int64], part: Fraction) -> NDArray[np.int64]:
+    """floor(levels * part), exactly: quotient and remainder apart, so that no product leaves 64 bits."""
+    top, bottom = part.numerator, part.denominator
+    if bottom > 10**9:  # more decimals than a budget has
+        return np.array([level * top // bottom for level in levels.tolist()], dtype=np.int64)
+    whole, rest = np.divmod(levels, bottom)
+    return np.asarray(whole * top + rest * top // bottom)
 
 
 @dataclass(frozen=True)

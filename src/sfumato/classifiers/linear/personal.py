@@ -139,7 +139,9 @@ def _sampling(t: Training, meter: Meter, level: Nano) -> Fitted:
     order = np.argsort(t.groups, kind="stable")
     heads = np.bincount(t.groups, minlength=t.budgets.groups)
     if int(heads.max()) * heads.size > _MOST_CELLS:
-        raise InputError("sampling draws record by record; give budgets on fewer levels (budgets_decimals=2)")
+        raise InputError(
+            "sampling draws record by record; round the budgets down to fewer different values, or choose another mechanism"
+        )
     # One cell per record: column = level, row = place among the records of that level.
     present = np.arange(int(heads.max()))[:, None] < heads[None, :]
     with meter.sampled(thresholds) as sample:

@@ -24,6 +24,7 @@ from sfumato.errors import InputError
 from sfumato.histograms.budgets import Floats, Ints
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
+from sfumato.histograms.mechanisms.identity import identity_rmse
 from sfumato.privacy import Meter
 from sfumato.privacy.noise import laplace_variance
 from sfumato.registry import Mechanism, Parameter
@@ -131,7 +132,7 @@ def reconcile(levels: tuple[Measurement, ...], *, branching: int) -> tuple[Float
 def one_level(rates: Ints, total: int | None) -> tuple[float, str]:
     """The error of a bin measured on its level alone."""
     _, h = best_branching(rates.size)
-    single = float(np.sqrt(laplace_variance(np.maximum(rates // h, 1)).mean()))
+    single = identity_rmse(np.maximum(rates // h, 1))
     return single, " (error of a bin before the tree is reconciled, which lowers it)"
 
 
