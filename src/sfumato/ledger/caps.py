@@ -14,7 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.errors import BudgetError, InputError
-from sfumato.ledger.records import Limit, People, readable
+from sfumato.ledger.records import Limit, People
+from sfumato.ledger.requests import readable
 from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBudgets
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.units import Epsilon, Nano, NanoArray, epsilon_text, positive_nano
@@ -71,7 +72,15 @@ class Caps:
         attributes: AttributeBudgets | None = None,
         recipients: RecipientBudgets | None = None,
     ) -> Caps:
-        """The caps of a dataset before its first release; see `Ledger.register`."""
+        """The caps of a dataset before its first release.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name in the ledger.
+        epsilon, people, attributes, recipients : optional
+            What `Ledger.register` would be given.
+        """
         readable(dataset, "a dataset")
         nothing = Nano(0)
         limits = [Limit("total", "", None if epsilon is None else positive_nano(epsilon), nothing)]
@@ -97,6 +106,13 @@ class Caps:
 
         A charge that names no person groups costs everybody its total. One that names no attribute may concern all of
         them, and a release to nobody in particular is seen by every recipient: both then pay the total.
+
+        Parameters
+        ----------
+        charge : Charge
+            What the release will cost at most.
+        recipient : str, optional
+            Who will see it; ``None`` is everybody.
 
         Raises
         ------
@@ -124,7 +140,7 @@ class Caps:
         return price
 
     def refusal(self, charge: Charge, recipient: str | None = None) -> str | None:
-        """The sentence with which `check` refuses a charge, or ``None`` when it fits."""
+        """The sentence with which `check` refuses a `charge` to a `recipient`, or ``None`` when it fits."""
         try:
             self.check(charge, recipient)
         except (BudgetError, InputError) as refused:
@@ -132,7 +148,7 @@ class Caps:
         return None
 
     def after(self, charge: Charge, recipient: str | None = None) -> Caps:
-        """The caps once a charge was paid; raises as `check` does when it does not fit."""
+        """The caps once a `charge` to a `recipient` was paid; raises as `check` does when it does not fit."""
         price = self.check(charge, recipient)
         limits = tuple(replace(limit, spent=Nano(limit.spent + nano)) for limit, nano in price.limits)
         if self.people is None or price.people is None:

@@ -12,13 +12,23 @@ from typing import Any
 
 from sfumato.errors import BudgetError, InputError
 from sfumato.ledger.caps import Caps
-from sfumato.ledger.records import canonical
+from sfumato.ledger.requests import canonical
 from sfumato.privacy.charge import Charge
 
 
 @dataclass(frozen=True, eq=False)
 class Ask:
-    """A request with its price, as it would be given to `Ledger.reserve`."""
+    """A request with its price, as it would be given to `Ledger.reserve`.
+
+    Attributes
+    ----------
+    charge : Charge
+        What the release will cost at most.
+    request : str or mapping
+        What is asked, as canonical JSON or as a mapping that is written as such.
+    recipient : str or None
+        Who will see the result; ``None`` is everybody.
+    """
 
     charge: Charge
     request: str | Mapping[str, Any]
@@ -45,7 +55,18 @@ class Foreseen:
 
 
 def datasets_at(where: str | Path) -> list[str]:
-    """Names of the datasets registered in a ledger; none where there is no ledger. Nothing is made or changed."""
+    """Names of the datasets in a ledger that is only looked at: it is neither made nor brought up to date.
+
+    Parameters
+    ----------
+    where : str or Path
+        A file name, or ``postgresql://user@host/database``.
+
+    Returns
+    -------
+    list of str
+        The names, sorted; none where there is no ledger.
+    """
     from sfumato.ledger.database import Store
     from sfumato.ledger.queries import datasets
 
@@ -66,6 +87,11 @@ def foresee(where: str | Path | None, caps: Caps, asks: Iterable[Ask]) -> list[F
         What the dataset would be registered with; see `Caps.of`.
     asks : iterable of Ask
         The requests, in the order in which they would be made.
+
+    Returns
+    -------
+    list of Foreseen
+        What would become of each request, in the same order.
 
     Raises
     ------

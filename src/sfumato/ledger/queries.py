@@ -14,8 +14,9 @@ from sfumato.errors import LedgerError
 from sfumato.ledger import cohorts, schema
 from sfumato.ledger.caps import MAX_BIGINT, Caps
 from sfumato.ledger.database import Store
-from sfumato.ledger.records import Balance, Limit, Release, Reservation, canonical
+from sfumato.ledger.records import Balance, Limit, Release, Reservation
 from sfumato.ledger.register import check_same
+from sfumato.ledger.requests import canonical
 from sfumato.ledger.reserve import committed, read_caps, unknown
 from sfumato.privacy.units import Nano, epsilon_text
 

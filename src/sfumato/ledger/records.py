@@ -7,54 +7,32 @@ kept to the minute: finer ones would publish how long a release took, and that m
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import InputError
+from sfumato.ledger.requests import question
 from sfumato.privacy.units import Nano, NanoArray, epsilon_text
 
 SHOWN_LEVELS = 12  # a balance with more budget levels than this is summarised in as many ranges
-
-
-def canonical(request: str | Mapping[str, Any]) -> str:
-    """The one spelling of a request, so that equal requests have equal fingerprints.
-
-    Text is taken to be canonical already.
-
-    >>> canonical({"b": 1, "a": [2]})
-    '{"a":[2],"b":1}'
-    """
-    if isinstance(request, str):
-        return request
-    try:
-        return json.dumps(request, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"a request is recorded as JSON: {error}") from None
-
-
-def readable(text: str, what: str) -> str:
-    """A name that people will read in a list; refused when it is blank or would disturb the list.
-
-    >>> readable("count\\nof what", "a release")
-    Traceback (most recent call last):
-    ...
-    sfumato.errors.InputError: a release needs a name of printable characters, for example 'clinic'; got 'count\\nof what'
-    """
-    if not text.strip() or not text.isprintable():
-        raise InputError(f"{what} needs a name of printable characters, for example 'clinic'; got {text!r}")
-    return text
 
 
 @dataclass(frozen=True)
 class Reservation:
     """A charge that is on disk.
 
-    ``repeated`` is true when an identical request was committed earlier: nothing was charged and ``artefact``
-    is the stored release. Otherwise ``state`` is ``"reserved"`` and the release may now read the private table.
+    Attributes
+    ----------
+    id : int
+        The ledger's number for it.
+    state : str
+        ``"reserved"``: the release may now read the private table. ``"committed"``: it was made earlier.
+    artefact : dict or None
+        What was committed, when the release was made earlier.
+    repeated : bool
+        Whether an identical request was committed earlier, so that nothing was charged.
     """
 
     id: int
@@ -65,7 +43,19 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Limit:
-    """One cap and what it has carried: ``kind`` is total, together, attribute or recipient; no cap is ``None``."""
+    """One cap and what it has carried.
+
+    Attributes
+    ----------
+    kind : str
+        ``"total"``, ``"together"`` (all recipients), ``"attribute"`` or ``"recipient"``.
+    name : str
+        Which attribute or recipient; empty for the other kinds.
+    cap : Nano or None
+        The most it may carry; ``None`` only records.
+    spent : Nano
+        What it has carried.
+    """
 
     kind: str
     name: str
@@ -88,7 +78,19 @@ class Limit:
 
 @dataclass(frozen=True)
 class People:
-    """Budgets that differ per person: one entry per cohort, the people who share a level and a history."""
+    """Budgets that differ per person: one entry per cohort, the people who share a level and a history.
+
+    Attributes
+    ----------
+    levels : int64 array
+        What each person of a cohort granted, in nano-ε.
+    counts : int64 array
+        How many people they are.
+    spent : int64 array
+        What each of them has spent, in nano-ε.
+    names : tuple of str or None
+        What the cohorts are called, if they have names.
+    """
 
     levels: NanoArray
     counts: NDArray[np.int64]
@@ -101,7 +103,7 @@ class People:
         return self.levels - self.spent
 
     def summary(self, ranges: int = SHOWN_LEVELS) -> list[dict[str, Any]]:
-        """A row per level, or per range of neighbouring levels when there are more than ``ranges``.
+        """A row per level, or per range of neighbouring levels when there are more than `ranges`.
 
         >>> n = np.array([100_000_000, 500_000_000])
         >>> People(n, np.array([3, 4]), np.minimum(n, 200_000_000)).summary()[1]["left"]
@@ -142,12 +144,18 @@ class Release:
         ``"reserved"``, ``"committed"`` or ``"failed"``. Why one failed is not kept: it may depend on the private table.
     request : str
         What was asked, as canonical JSON; `kind`, `columns` and `where` are read from it.
+    fingerprint : str
+        The SHA-256 of the request.
     recipient : str or None
         Who sees it; ``None`` is everybody.
     by : str or None
         Who asked, if they said so.
     total : Nano
         What it cost the person who lost most.
+    charges : tuple
+        What each single cap was charged: its kind, its name, the amount.
+    people : str or None
+        What people were charged, in words.
     stored : str or None
         What was committed, as JSON; see `artefact`.
     reserved_at, finished_at : str
@@ -211,32 +219,25 @@ class Release:
         }
 
 
-def question(request: str) -> tuple[str | None, tuple[str, ...], str | None]:
-    """Kind, columns and condition of a request, as far as its text says them.
-
-    >>> question('{"kind":"mean","parameters":{"column":"age"},"where":"ward = 3"}')
-    ('mean', ('age',), 'ward = 3')
-    """
-    try:
-        asked = json.loads(request)
-    except (ValueError, RecursionError):
-        asked = None
-    if not isinstance(asked, dict):
-        return None, (), None
-    named: dict[str, None] = {}  # keeps the order and drops repetitions
-    for place in (asked, asked.get("parameters"), asked.get("options")):  # options: what parameters were called once
-        if isinstance(place, dict):
-            for key in ("column", "columns", "target", "attributes"):
-                found = place.get(key)
-                names = found if isinstance(found, list) else [found]
-                named.update((name, None) for name in names if isinstance(name, str))
-    kind, where = asked.get("kind"), asked.get("where")
-    return kind if isinstance(kind, str) else None, tuple(named), where if isinstance(where, str) else None
-
-
 @dataclass(frozen=True)
 class Balance:
-    """Who has what left in one dataset."""
+    """Who has what left in one dataset, all of it read at one moment.
+
+    Attributes
+    ----------
+    dataset : str
+        Its name.
+    total : Limit
+        The sum of all releases.
+    together : Limit or None
+        What all recipients learn if they collude.
+    attributes, recipients : tuple of Limit
+        One each.
+    people : People or None
+        The public roster and what its people have spent.
+    releases : tuple of Release
+        The history, oldest first.
+    """
 
     dataset: str
     total: Limit

@@ -9,7 +9,6 @@ way back from *reserved* but to *committed* or *failed*.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -21,7 +20,8 @@ from sfumato.errors import LedgerError
 from sfumato.ledger import cohorts, schema
 from sfumato.ledger.caps import Caps
 from sfumato.ledger.database import Store
-from sfumato.ledger.records import Limit, Reservation, canonical, readable
+from sfumato.ledger.records import Limit, Reservation
+from sfumato.ledger.requests import canonical, fingerprint_of, readable
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.units import Nano
 
@@ -98,11 +98,6 @@ def reserve(
         if group is not None and price.people is not None:
             cohorts.charge_people(connection, dataset_id, release_id, group, price.people)
     return Reservation(release_id, "reserved")
-
-
-def fingerprint_of(request: str) -> str:
-    """What a canonical request is looked up by."""
-    return hashlib.sha256(request.encode()).hexdigest()
 
 
 def committed(connection: Connection, dataset_id: int, request: str, recipient: str | None) -> Reservation | None:
