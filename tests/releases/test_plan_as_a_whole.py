@@ -129,10 +129,10 @@ def test_release_prints_the_answer_and_the_ledger_tells_what_for_whom_and_by_who
     text = clinic.UNIFORM.replace("epsilon = 1.0", "epsilon = 1.0\nrecipients = { alice = 1 }")
     path = clinic.make(tmp_path, text.replace('name = "over65"', 'name = "over65"\nrecipient = "alice"'))
     said = json.loads(command("release", path, "--by", "Ann", "--json").stdout)["releases"]
-    assert said[0]["result"]["value"] == pytest.approx(float(said[0]["result"]["value"]))
+    assert 0 < said[0]["result"]["value"] < 2000
     assert len(said[1]["result"]["counts"]) > 1
     again = command("release", path).stdout
-    assert f"{said[0]['result']['value']:,.6g}" in again
+    assert f"{said[0]['result']['value']:,.0f}" in again
     entries = json.loads(command("ledger", "--plan", path, "--json").stdout)["datasets"][0]["releases"]
     assert [(e["name"], e["recipient"], e["by"], e["columns"]) for e in entries] == [
         ("over65", "alice", "Ann", []),
