@@ -125,8 +125,12 @@ class Parameter:
             return "one of " + ", ".join(repr(c) for c in self.choices)
         words = _IN_WORDS[self.type]
         if self.low is not None and self.high is not None:
-            return f"{words} from {self.low:,g} to {self.high:,g}"
-        return words + ("" if self.low is None else f" of at least {self.low:,g}")
+            return f"{words} from {_written(self.low)} to {_written(self.high)}"
+        return words + ("" if self.low is None else f" of at least {_written(self.low)}")
+
+
+def _written(limit: float) -> str:
+    return f"{limit:,.0f}" if limit == int(limit) else f"{limit:,g}"
 
 
 def _is_number(value: Any) -> bool:

@@ -9,7 +9,7 @@ from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import attack_every, register
 from sfumato.classifiers.linear.objective import calibrate, minimise
 from sfumato.offers import Offer
-from sfumato.people import ArrayReader, Question, plan_offer
+from sfumato.people import ArrayReader, Question, Reader, SumReader, plan_offer
 from sfumato.privacy import Meter, Nano, PersonBudgets, Source
 from sfumato.registry import Mechanism
 
@@ -25,7 +25,7 @@ def _reader(which: int, group: int) -> ArrayReader:
     return ArrayReader.of(_GROUPS, x, group_count=ROSTER.groups)
 
 
-def _answer(offer: Offer, reader: ArrayReader, group: int, source: Source) -> float:
+def _answer(offer: Offer, reader: Reader, group: int, source: Source) -> float:
     estimate = offer.run(reader, Meter(limit=offer.charge, budgets=ROSTER, source=source))
     if "part_means" in estimate.details:  # only the person's own part depends on them
         return float(estimate.details["part_means"][int(offer.plan.rounds[0].parts[group])])
@@ -45,6 +45,23 @@ def _case(mechanism: str, group: int) -> AuditCase:
     tier = ROSTER.name(group)
     who = f"one person of tier {tier!r} counted or absent"
     return AuditCase(f"people-{mechanism}-{tier}", int(charged[group]), draw, who, most=_ENOUGH)
+
+
+def _fine_case(group: int) -> AuditCase:
+    """A sum on a lattice so fine that it is divided before the noise (see `people.linear`)."""
+    full = 10**9
+    offer = plan_offer(Question(ROSTER, high=full, unit=1 / full, kind="sum"), "affine")
+
+    def draw(which: int, n: int, source: Source) -> NDArray[np.float64]:
+        x = np.full(_GROUPS.size, full)
+        x[int(np.flatnonzero(group == _GROUPS)[0])] *= 1 - which
+        reader = SumReader.of(_GROUPS, x, group_count=ROSTER.groups)
+        return np.array([_answer(offer, reader, group, source) for _ in range(n)])
+
+    charged, tier = offer.charge.people, ROSTER.name(group)
+    assert charged is not None
+    who = f"one person of tier {tier!r} at the upper bound or absent"
+    return AuditCase(f"people-fine-lattice-{tier}", int(charged[group]), draw, who, most=_ENOUGH)
 
 
 def _model_case(group: int) -> AuditCase:
@@ -85,4 +102,5 @@ def _cases(entry: Mechanism) -> list[AuditCase]:
 
 
 attack_every("count", _cases)
+register(_fine_case(0))
 register(_model_case(2))
