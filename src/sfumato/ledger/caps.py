@@ -71,7 +71,10 @@ class Caps:
         attributes: AttributeBudgets | None = None,
         recipients: RecipientBudgets | None = None,
     ) -> Caps:
-        """The caps of a dataset before its first release; see `Ledger.register`."""
+        """The caps of a dataset before its first release.
+
+        `dataset`, `epsilon`, `people`, `attributes` and `recipients` are as for `Ledger.register`.
+        """
         readable(dataset, "a dataset")
         nothing = Nano(0)
         limits = [Limit("total", "", None if epsilon is None else positive_nano(epsilon), nothing)]
@@ -93,7 +96,7 @@ class Caps:
         return different if _same_grants(self.people, other.people) else [*different, "people"]
 
     def check(self, charge: Charge, recipient: str | None = None) -> Price:
-        """What a charge asks of every cap, if all of them can pay.
+        """What `charge` asks of every cap if `recipient` (everybody without one) is to see the result, and all can pay.
 
         A charge that names no person groups costs everybody its total. One that names no attribute may concern all of
         them, and a release to nobody in particular is seen by every recipient: both then pay the total.
@@ -124,7 +127,7 @@ class Caps:
         return price
 
     def refusal(self, charge: Charge, recipient: str | None = None) -> str | None:
-        """The sentence with which `check` refuses a charge, or ``None`` when it fits."""
+        """The sentence with which `check` refuses `charge` for `recipient`, or ``None`` when it fits."""
         try:
             self.check(charge, recipient)
         except (BudgetError, InputError) as refused:
@@ -132,7 +135,7 @@ class Caps:
         return None
 
     def after(self, charge: Charge, recipient: str | None = None) -> Caps:
-        """The caps once a charge was paid; raises as `check` does when it does not fit."""
+        """The caps once `charge` was paid for `recipient`; raises as `check` does when it does not fit."""
         price = self.check(charge, recipient)
         limits = tuple(replace(limit, spent=Nano(limit.spent + nano)) for limit, nano in price.limits)
         if self.people is None or price.people is None:

@@ -18,7 +18,17 @@ from sfumato.privacy.charge import Charge
 
 @dataclass(frozen=True, eq=False)
 class Ask:
-    """A request with its price, as it would be given to `Ledger.reserve`."""
+    """A request with its price, as it would be given to `Ledger.reserve`.
+
+    Attributes
+    ----------
+    charge : Charge
+        What it will cost at most.
+    request : str or mapping
+        What is asked, as canonical JSON or as a mapping that is written as such.
+    recipient : str or None
+        Who will see the result; None is everybody.
+    """
 
     charge: Charge
     request: str | Mapping[str, Any]
@@ -45,7 +55,22 @@ class Foreseen:
 
 
 def datasets_at(where: str | Path) -> list[str]:
-    """Names of the datasets registered in a ledger; none where there is no ledger. Nothing is made or changed."""
+    """Names of the datasets registered in a ledger; none where there is no ledger. Nothing is made or changed.
+
+    Parameters
+    ----------
+    where : path or URL
+        The ledger.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    LedgerError
+        There is something at this place that cannot be read as a ledger.
+    """
     from sfumato.ledger.database import Store
     from sfumato.ledger.queries import datasets
 
@@ -66,6 +91,11 @@ def foresee(where: str | Path | None, caps: Caps, asks: Iterable[Ask]) -> list[F
         What the dataset would be registered with; see `Caps.of`.
     asks : iterable of Ask
         The requests, in the order in which they would be made.
+
+    Returns
+    -------
+    list of Foreseen
+        One for each request, in the same order.
 
     Raises
     ------

@@ -26,6 +26,11 @@ class Ledger:
 
     A Ledger holds no connection between calls: it may be shared by threads and used after a fork.
 
+    Parameters
+    ----------
+    store : Store
+        The database behind it, as `Ledger.open` finds or makes it.
+
     Examples
     --------
     >>> import tempfile
@@ -58,6 +63,10 @@ class Ledger:
             A file name, or ``postgresql://user@host/database``.
         create : bool
             Whether a missing ledger is made or is an error.
+
+        Returns
+        -------
+        Ledger
         """
         from sfumato.ledger.database import Store
 
@@ -139,6 +148,10 @@ class Ledger:
         by : str, optional
             Who asks. Nothing is kept if it is not given: not even the name of the operating system's user.
 
+        Returns
+        -------
+        Reservation
+
         Raises
         ------
         BudgetError
@@ -151,7 +164,7 @@ class Ledger:
         return reserve.reserve(self._store, dataset, charge, request=request, recipient=recipient, name=name, by=by)
 
     def commit(self, reservation_id: int, artefact: Mapping[str, Any] | str | Path) -> None:
-        """Record that a reserved release is finished, with what it made (a mapping, or the path of its folder)."""
+        """Record that the release `reservation_id` is finished; `artefact` is what it made, or its folder's path."""
         from sfumato.ledger import reserve
 
         made = dict(artefact) if isinstance(artefact, Mapping) else {"path": str(artefact)}
@@ -162,7 +175,7 @@ class Ledger:
         reserve.finish(self._store, reservation_id, state="committed", artefact=written)
 
     def fail(self, reservation_id: int) -> None:
-        """Record that a reserved release failed; its budget stays spent.
+        """Record that the release `reservation_id` failed; its budget stays spent.
 
         Why is not kept: whether it was the engine, the disk or a refusal may depend on the private table.
         """
@@ -171,14 +184,14 @@ class Ledger:
         reserve.finish(self._store, reservation_id, state="failed", artefact=None)
 
     def would_fit(self, dataset: str, charge: Charge, *, recipient: str | None = None) -> str | None:
-        """The sentence with which `reserve` would refuse a charge now, or ``None`` if it fits. Nothing is written.
+        """The sentence with which `reserve` would refuse `charge` to `dataset` for `recipient` now, or ``None`` if it fits.
 
-        For charges one after the other, see `caps` and `sfumato.ledger.foresee`.
+        Nothing is written. For charges one after the other, see `caps` and `sfumato.ledger.foresee`.
         """
         return self.caps(dataset).refusal(charge, recipient)
 
     def caps(self, dataset: str) -> Caps:
-        """Every cap of a dataset and what it has carried: a copy to ask "what if" with.
+        """Every cap of `dataset` and what it has carried: a copy to ask "what if" with.
 
         >>> import tempfile
         >>> from sfumato.privacy.charge import Charge
@@ -194,25 +207,28 @@ class Ledger:
         return queries.caps(self._store, dataset)
 
     def find(self, dataset: str, request: str | Mapping[str, Any], *, recipient: str | None = None) -> Reservation | None:
-        """The committed release that `reserve` would return for a request at no cost, or ``None``. Nothing is written."""
+        """The committed release of `dataset` that `reserve` would return at no cost, or ``None``. Nothing is written.
+
+        `request` and `recipient` are as for `reserve`.
+        """
         from sfumato.ledger import queries
 
         return queries.find(self._store, dataset, request, recipient)
 
     def balance(self, dataset: str) -> Balance:
-        """Who has what left."""
+        """Who has what left in `dataset`."""
         from sfumato.ledger import queries
 
         return queries.balance(self._store, dataset)
 
     def history(self, dataset: str) -> tuple[Release, ...]:
-        """Every release of a dataset, oldest first."""
+        """Every release of `dataset`, oldest first."""
         from sfumato.ledger import queries
 
         return queries.history(self._store, dataset)
 
     def entry(self, dataset: str, reservation_id: int) -> Release | None:
-        """One release of a dataset, without reading all the others; ``None`` if the dataset has no such release."""
+        """The release `reservation_id` of `dataset`, without reading all the others; ``None`` if it has no such release."""
         from sfumato.ledger import queries
 
         return queries.entry(self._store, dataset, reservation_id)
@@ -224,7 +240,7 @@ class Ledger:
         return queries.datasets(self._store)
 
     def verify(self, dataset: str) -> None:
-        """Add all totals up again from the single charges; raises LedgerError if they differ."""
+        """Add all totals of `dataset` up again from the single charges; raises LedgerError if they differ."""
         from sfumato.ledger import queries
 
         queries.verify(self._store, dataset)

@@ -53,8 +53,16 @@ def readable(text: str, what: str) -> str:
 class Reservation:
     """A charge that is on disk.
 
-    ``repeated`` is true when an identical request was committed earlier: nothing was charged and ``artefact``
-    is the stored release. Otherwise ``state`` is ``"reserved"`` and the release may now read the private table.
+    Attributes
+    ----------
+    id : int
+        The ledger's number for it.
+    state : str
+        ``"reserved"``: the release may now read the private table. ``"committed"`` when it is repeated.
+    artefact : dict or None
+        The stored release, when it is repeated.
+    repeated : bool
+        Whether an identical request was committed earlier; nothing was then charged.
     """
 
     id: int
@@ -65,7 +73,19 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Limit:
-    """One cap and what it has carried: ``kind`` is total, together, attribute or recipient; no cap is ``None``."""
+    """One cap and what it has carried.
+
+    Attributes
+    ----------
+    kind : str
+        ``"total"``, ``"together"``, ``"attribute"`` or ``"recipient"``.
+    name : str
+        The attribute or recipient; empty for the other kinds.
+    cap : Nano or None
+        The most it may carry, in nano-ε; ``None`` if there is no cap.
+    spent : Nano
+        What it has carried, in nano-ε.
+    """
 
     kind: str
     name: str
@@ -88,7 +108,19 @@ class Limit:
 
 @dataclass(frozen=True)
 class People:
-    """Budgets that differ per person: one entry per cohort, the people who share a level and a history."""
+    """Budgets that differ per person: one entry per cohort, the people who share a level and a history.
+
+    Attributes
+    ----------
+    levels : int64 array
+        What each person of a cohort granted, in nano-ε.
+    counts : int64 array
+        How many people each cohort has.
+    spent : int64 array
+        What each person of a cohort has spent, in nano-ε.
+    names : tuple of str or None
+        The tier of each cohort, where budgets are tiers.
+    """
 
     levels: NanoArray
     counts: NDArray[np.int64]
@@ -101,7 +133,7 @@ class People:
         return self.levels - self.spent
 
     def summary(self, ranges: int = SHOWN_LEVELS) -> list[dict[str, Any]]:
-        """A row per level, or per range of neighbouring levels when there are more than ``ranges``.
+        """A row per level, or per range of neighbouring levels when there are more than `ranges`.
 
         >>> n = np.array([100_000_000, 500_000_000])
         >>> People(n, np.array([3, 4]), np.minimum(n, 200_000_000)).summary()[1]["left"]
@@ -142,12 +174,18 @@ class Release:
         ``"reserved"``, ``"committed"`` or ``"failed"``. Why one failed is not kept: it may depend on the private table.
     request : str
         What was asked, as canonical JSON; `kind`, `columns` and `where` are read from it.
+    fingerprint : str
+        The digest of the request.
     recipient : str or None
         Who sees it; ``None`` is everybody.
     by : str or None
         Who asked, if they said so.
     total : Nano
         What it cost the person who lost most.
+    charges : tuple of (kind, name, Nano)
+        What each single cap was charged; those that paid nothing are left out.
+    people : str or None
+        In words, what the people of the roster were charged; ``None`` where there is no roster.
     stored : str or None
         What was committed, as JSON; see `artefact`.
     reserved_at, finished_at : str
@@ -236,7 +274,25 @@ def question(request: str) -> tuple[str | None, tuple[str, ...], str | None]:
 
 @dataclass(frozen=True)
 class Balance:
-    """Who has what left in one dataset."""
+    """Who has what left in one dataset.
+
+    Attributes
+    ----------
+    dataset : str
+        Its name in the ledger.
+    total : Limit
+        The cap on all releases together.
+    together : Limit or None
+        The cap on all recipients together.
+    attributes : tuple of Limit
+        One for each attribute that has a cap.
+    recipients : tuple of Limit
+        One for each recipient that has a cap.
+    people : People or None
+        The roster and what its people have spent.
+    releases : tuple of Release
+        The history, oldest first.
+    """
 
     dataset: str
     total: Limit
