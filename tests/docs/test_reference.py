@@ -27,8 +27,8 @@ NOT_PUBLIC = {
     "palette": "the colours of the pictures",
 }
 PUBLIC = ["sfumato", *(f"sfumato.{m.name}" for m in pkgutil.iter_modules(sfumato.__path__) if m.name not in NOT_PUBLIC)]
-UNFINISHED = ("records", "releases")
-NOT_SHOWN = ("privacy", "records", "releases")
+UNFINISHED: tuple[str, ...] = ()
+NOT_SHOWN: tuple[str, ...] = ()
 SOURCES = Path(sfumato.__file__).parents[1]
 _NOTHING = (None, "None", "NoReturn", "Never")
 

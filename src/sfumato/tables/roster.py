@@ -75,7 +75,7 @@ class Roster:
 
     @classmethod
     def tiers(cls, tiers: Mapping[str, Epsilon], *, column: str, counts: Mapping[str, int] | None = None) -> Roster:
-        """Consent `tiers` (ε by name) named in `column` of the table; `counts` states the public head counts, for previews."""
+        """Consent `tiers` (ε by name) named in `column` of the table; `counts` states the public head counts, if known."""
         return cls(_name(column, "column"), tiers_nano=_tiers(tiers), people=_people(tiers, counts))
 
     @classmethod
