@@ -128,7 +128,7 @@ class Result:
         return self.receipt.save(self, folder)
 
     def words(self, number: float) -> str:
-        """A number in the unit of the answer, for sentences."""
+        """`number` in the unit of the answer, for sentences."""
         return f"{number:,.6g}"
 
     def to_frame(self) -> pd.DataFrame:

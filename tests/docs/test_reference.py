@@ -27,8 +27,6 @@ NOT_PUBLIC = {
     "palette": "the colours of the pictures",
 }
 PUBLIC = ["sfumato", *(f"sfumato.{m.name}" for m in pkgutil.iter_modules(sfumato.__path__) if m.name not in NOT_PUBLIC)]
-UNFINISHED = ("grids", "people", "privacy", "records", "releases", "tables")
-NOT_SHOWN = ("privacy", "records", "releases")
 SOURCES = Path(sfumato.__file__).parents[1]
 _NOTHING = (None, "None", "NoReturn", "Never")
 
@@ -39,14 +37,7 @@ def tree() -> Any:
     return griffe.load("sfumato", search_paths=[SOURCES], docstring_parser="numpy", resolve_aliases=True)
 
 
-def _but(unfinished: tuple[str, ...]) -> list[Any]:
-    """The public packages; those that are still being written must fail, so that they leave the list when they are done."""
-    why = "its docstrings are still being written; take it off the list when this passes"
-    marks = {f"sfumato.{name}": [pytest.mark.xfail(strict=True, reason=why)] for name in unfinished}
-    return [pytest.param(package, marks=marks.get(package, [])) for package in PUBLIC]
-
-
-@pytest.mark.parametrize("package", _but(NOT_SHOWN))
+@pytest.mark.parametrize("package", PUBLIC)
 def test_every_public_name_is_in_the_reference(package: str, site: Path) -> None:
     module = import_module(package)
     names = getattr(module, "__all__", None)
@@ -64,7 +55,7 @@ def _paths(module: ModuleType, name: str) -> set[str]:
     return {f"{module.__name__}.{name}", f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', '')}"}
 
 
-@pytest.mark.parametrize("package", _but(UNFINISHED))
+@pytest.mark.parametrize("package", PUBLIC)
 def test_public_names_say_what_they_need(package: str, tree: Any) -> None:
     module = import_module(package)
     names = getattr(module, "__all__", None)

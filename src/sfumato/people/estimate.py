@@ -185,7 +185,7 @@ class Estimate(Result):
         return plot_estimate(self, ax, confidence=confidence)
 
     def words(self, number: float) -> str:
-        """A number in the unit of the answer: people in whole numbers."""
+        """`number` in the unit of the answer, for sentences: people in whole numbers."""
         return amount(number, self.kind, digits=6)
 
     def __repr__(self) -> str:

@@ -106,6 +106,13 @@ class ArrayReader(Reader):
 class SumReader:
     """Sums that are known already, one per person group: for a lattice with too many points to count each of them.
 
+    Attributes
+    ----------
+    sums : tuple of int
+        The sum of the measure in each person group.
+
+    Examples
+    --------
     >>> SumReader.of(groups=[0, 0, 1], values=[250_000_000, 1, 7]).group_sums().tolist()
     [250000001, 7]
     """
@@ -114,7 +121,21 @@ class SumReader:
 
     @classmethod
     def of(cls, groups: ArrayLike, values: ArrayLike, *, group_count: int | None = None) -> SumReader:
-        """From one group number and one integer value per record; clamp the values to their bounds first."""
+        """Make a reader of one group number and one value per record.
+
+        Parameters
+        ----------
+        groups : integers
+            The person group of each record, from 0.
+        values : integers
+            The measure of each record; clamp it to its bounds first.
+        group_count : int, optional
+            How many person groups there are; by default as many as the records show.
+
+        Returns
+        -------
+        SumReader
+        """
         g, v = np.asarray(groups, dtype=np.int64), as_int64(values)
         size = int(g.max(initial=-1)) + 1 if group_count is None else group_count
         found = np.zeros(size, dtype=np.int64)
@@ -122,12 +143,15 @@ class SumReader:
         return cls(tuple(found.tolist()))
 
     def group_sums(self) -> Integers:
+        """The measure summed per person group, held at the ends of 64 bits."""
         return as_int64(np.array(self.sums, dtype=object))
 
     def weighted_sum(self, weights: Integers) -> int:
+        """The sums, each times the integer in `weights` of its person group, added up."""
         return sum(s * int(w) for s, w in zip(self.sums, weights, strict=True))
 
     def group_values(self) -> Integers:
+        """Refused: how often each value of the measure occurs is not known."""
         raise InputError("sampling needs one count per value of the measure, and only sums are known here")
 
 

@@ -18,6 +18,19 @@ from sfumato.tables.schema import Schema
 class Attribute:
     """A column of coded records: its levels, and the leaf of each schema cell.
 
+    Attributes
+    ----------
+    name : str
+        The column.
+    domain : Domain
+        Its public domain.
+    levels : Levels
+        The levels of its tree, leaves in tree order.
+    leaf_of_cell : int64 array
+        The leaf of each cell of the domain.
+
+    Examples
+    --------
     >>> from sfumato.tables.domains import Categorical
     >>> place = Categorical(["oslo", "bern", "nice"], other=True, taxonomy={"south": ["bern", "nice"], "north": ["oslo"]})
     >>> a = attribute_of("place", place)
@@ -32,7 +45,19 @@ class Attribute:
 
 
 def attribute_of(name: str, domain: Domain) -> Attribute:
-    """Levels of one column."""
+    """A column with its levels: those of its tree, or made where it has none (see `Domain.levels`).
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    domain : Domain
+        Its public domain.
+
+    Returns
+    -------
+    Attribute
+    """
     return Attribute(name, domain, *_in_tree_order(name, domain, *domain.levels()))
 
 
@@ -62,7 +87,21 @@ def _in_tree_order(
 
 
 def attributes_of(schema: Schema, *, target: str, attributes: Sequence[str] | None = None) -> tuple[Attribute, ...]:
-    """The predictors of a schema: every column but the target, or those named."""
+    """The predictors of a schema.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public schema.
+    target : str
+        The column to be predicted.
+    attributes : sequence of str, optional
+        The predictors by name; by default every column but the target.
+
+    Returns
+    -------
+    tuple of Attribute
+    """
     schema[target]
     wanted = tuple(attributes) if attributes is not None else tuple(c for c in schema.names if c != target)
     if target in wanted:

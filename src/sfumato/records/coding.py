@@ -31,6 +31,19 @@ UNKNOWN = -1
 def cells_of(domain: Domain, column: Any) -> NDArray[np.int64]:
     """The schema cell of every value, -1 where there is none. Never fails on a value.
 
+    Parameters
+    ----------
+    domain : Domain
+        The public domain of the column.
+    column : array or sequence
+        Its values.
+
+    Returns
+    -------
+    int64 array
+
+    Examples
+    --------
     >>> from sfumato.tables import Categorical, Numeric
     >>> cells_of(Numeric(0, 10, bins=2, outside="other"), [1, "x", 99, None]).tolist()
     [0, 2, 2, 2]
@@ -42,13 +55,37 @@ def cells_of(domain: Domain, column: Any) -> NDArray[np.int64]:
 
 
 def leaves_of(attribute: Attribute, column: Any) -> NDArray[np.int64]:
-    """The leaf of every value of a column, -1 where it has no cell."""
+    """The leaf of every value of a column, -1 where it has no cell.
+
+    Parameters
+    ----------
+    attribute : Attribute
+        The column and its levels.
+    column : array or sequence
+        Its values.
+
+    Returns
+    -------
+    int64 array
+    """
     cells = cells_of(attribute.domain, column)
     return np.where(cells < 0, UNKNOWN, attribute.leaf_of_cell[np.maximum(cells, 0)])
 
 
 def leaves_of_frame(frame: Any, attributes: Sequence[Attribute]) -> NDArray[np.int32]:
-    """The leaf of every attribute for the rows of a data frame, -1 where a value has no cell."""
+    """The leaf of every attribute for the rows of a data frame, -1 where a value has no cell.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows; it must have a column for every attribute.
+    attributes : sequence of Attribute
+        The columns to code.
+
+    Returns
+    -------
+    int32 array, rows by attributes
+    """
     leaves = np.empty((len(frame), len(attributes)), dtype=np.int32, order="F")
     for j, attribute in enumerate(attributes):
         if attribute.name not in frame:
@@ -59,7 +96,16 @@ def leaves_of_frame(frame: Any, attributes: Sequence[Attribute]) -> NDArray[np.i
 
 @dataclass(frozen=True, eq=False)
 class Coding:
-    """The public side of a classification task: columns with their domains, and the classes.
+    """The public side of a classification task: columns with their domains, and the classes. `of` makes it.
+
+    Attributes
+    ----------
+    attributes : tuple of Attribute
+        The predictors.
+    classes : array
+        The values to be predicted.
+    schema : Schema
+        The public schema.
 
     Examples
     --------
@@ -78,6 +124,21 @@ class Coding:
 
     @classmethod
     def of(cls, schema: Schema | None, *, target: str | None = None, classes: Sequence[Any] | None = None) -> Coding:
+        """From a public schema.
+
+        Parameters
+        ----------
+        schema : Schema
+            The domains of the columns; None is refused with what to do.
+        target : str, optional
+            The categorical column to be predicted; all others are predictors.
+        classes : sequence, optional
+            The values to be predicted, where the target is no column of the schema.
+
+        Returns
+        -------
+        Coding
+        """
         if not isinstance(schema, Schema):
             raise InputError(
                 "a private classifier needs the public domains of its columns: give schema=Schema({...}); "
@@ -100,18 +161,21 @@ class Coding:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The predictors by name."""
         return tuple(a.name for a in self.attributes)
 
     @cached_property
     def taxonomies(self) -> tuple[Levels, ...]:
+        """The levels of each predictor."""
         return tuple(a.levels for a in self.attributes)
 
     @property
     def class_labels(self) -> tuple[str, ...]:
+        """The classes as text."""
         return tuple(str(c) for c in self.classes)
 
     def leaves(self, X: Any) -> NDArray[np.int32]:
-        """The leaf of every column for the rows of a data frame (by name) or an array (in the order of the schema)."""
+        """The leaf of every column for the rows `X`, a data frame (by name) or an array (in the order of the schema)."""
         columns = self._columns(X)
         rows = len(columns[0]) if columns else 0
         out = np.empty((rows, len(self.attributes)), dtype=np.int32, order="F")
@@ -120,11 +184,11 @@ class Coding:
         return out
 
     def class_codes(self, y: Any) -> NDArray[np.int64]:
-        """The number of each label, -1 for one that is not among the classes."""
+        """The number of each label in `y`, -1 for one that is not among the classes."""
         return category_codes(y, self.classes.tolist())
 
     def records(self, X: Any, y: Any) -> Records:
-        """Coded rows that have a cell in every column and a known class."""
+        """Rows `X` with labels `y`, coded; only those that have a cell in every column and a known class."""
         leaves, classes = self.leaves(X), self.class_codes(y)
         if classes.shape != (len(leaves),):
             raise InputError(f"{len(leaves)} rows but {classes.size} labels")

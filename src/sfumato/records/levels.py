@@ -28,6 +28,7 @@ class Levels:
     Parameters
     ----------
     name : str
+        The column.
     labels : tuple of tuples of str
         Node names per level, coarsest first, leaves last.
     starts : tuple of int arrays
@@ -72,7 +73,7 @@ class Levels:
     def numeric(
         cls, name: str, edges: Sequence[float] | NDArray[np.float64], *, labels: Sequence[str] | None = None
     ) -> Levels:
-        """Intervals between public edges, merged in pairs up to the root.
+        """Intervals of the column `name` between public `edges`, merged in pairs up to the root; `labels` name them.
 
         >>> Levels.numeric("age", [15, 35, 55, 75, 95]).labels[1]
         ('15 to 55', '55 to 95')
@@ -90,7 +91,7 @@ class Levels:
 
     @classmethod
     def flat(cls, name: str, values: Sequence[Any]) -> Levels:
-        """A category without a tree: everything, or each value by itself.
+        """A category `name` without a tree over its `values`: everything, or each value by itself.
 
         >>> Levels.flat("sex", ["Female", "Male"]).sizes
         (1, 2)
@@ -99,9 +100,10 @@ class Levels:
 
     @classmethod
     def tree(cls, name: str, tree: Mapping[str, Any] | Sequence[Any]) -> Levels:
-        """From nested mappings (node -> children) and lists of leaves; a node without children is a leaf.
+        """The levels of `tree`, nested mappings (node -> children) and lists of leaves, over the column `name`.
 
-        Leaves above the last level stand for themselves on the levels below. Levels that repeat the one above are dropped.
+        A node without children is a leaf; above the last level it stands for itself on the levels below. Levels that repeat
+        the one above are dropped.
         """
         paths = list(_paths(tree, ()))
         if not paths:
@@ -131,6 +133,7 @@ class Levels:
 
     @property
     def leaves(self) -> int:
+        """Number of leaves."""
         return len(self.labels[-1])
 
     @cached_property
@@ -144,11 +147,11 @@ class Levels:
         return tuple(np.searchsorted(first, np.arange(self.leaves), side="right") - 1 for first in self.starts)
 
     def within(self, level: int, finer: int) -> NDArray[np.int64]:
-        """For `np.add.reduceat`: where the nodes of `level` start among the nodes of a finer level."""
+        """For `np.add.reduceat`: where the nodes of `level` start among those of the level `finer`."""
         return np.searchsorted(self.starts[finer], self.starts[level])
 
     def leaf_range(self, level: int, node: int) -> tuple[int, int]:
-        """First leaf of a node, and the first leaf after it."""
+        """First leaf of the node number `node` of `level`, and the first leaf after it."""
         first = self.starts[level]
         return int(first[node]), int(first[node + 1]) if node + 1 < first.size else self.leaves
 

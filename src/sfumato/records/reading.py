@@ -30,7 +30,22 @@ def read_records(
 ) -> Records:
     """Distinct rows with their counts (or summed weights), from the engine that holds the table.
 
-    `roster` gives person groups and the integer weight of a record of each.
+    Parameters
+    ----------
+    dataset : Dataset
+        The private table.
+    attributes : sequence of Attribute
+        The columns to read.
+    target : str
+        The column with the classes.
+    where : predicate, optional
+        Only rows that it holds for.
+    roster : (PersonBudgets, int64 array), optional
+        Person groups, and the integer weight of a record of each; without it every row weighs 1.
+
+    Returns
+    -------
+    Records
     """
     names = [*(a.name for a in attributes), target]
     if roster is None:

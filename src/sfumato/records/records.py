@@ -21,12 +21,16 @@ class Records:
 
     Parameters
     ----------
-    taxonomies : sequence of Levels
-    leaves : integer array, rows by attributes (column-major is fastest)
+    taxonomies : tuple of Levels
+        The levels of each attribute.
+    leaves : integer array, rows by attributes
+        The leaf of each attribute; column-major is fastest.
     classes : integer array
+        The number of each row's class.
     weights : int64 array, optional
         Number of records (or their total weight) behind each row; 1 if left out.
     class_labels : tuple of str
+        The classes by name.
 
     Examples
     --------
@@ -56,7 +60,7 @@ class Records:
         return len(self.leaves) if self.weights is None else int(self.weights.sum())
 
     def table(self, grid: Grid) -> Table:
-        """Counts of one grid: classes first, then one axis per attribute."""
+        """Counts of `grid`, (attribute, level) pairs: classes first, then one axis per attribute."""
         shape = tuple(self.taxonomies[j].sizes[level] for j, level in grid)
         code = self.classes.astype(np.int64)
         for (j, level), size in zip(grid, shape, strict=True):

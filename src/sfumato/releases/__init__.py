@@ -1,1 +1,58 @@
-"""A plan file, priced from public facts, run through the ledger, written as an artefact with its certificate."""
+"""A plan file, priced from public facts, run through the ledger, written as an artefact with its certificate.
+
+In Python, `open` gives a `Table` to preview and release from (`sfumato.open` is the same). For a plan file, `load` reads it,
+`preview` prices it and `release` runs it; `read_result` reads a folder that was released. Names load when they are used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.releases.asking import Preview
+    from sfumato.releases.batch import Outcome, PlanPreview, StoppedError, load, preview, release
+    from sfumato.releases.folder import read_result
+    from sfumato.releases.pipeline import Priced
+    from sfumato.releases.plan import Plan
+    from sfumato.releases.session import Table, open
+
+_HOME = {
+    "Outcome": "batch",
+    "Plan": "plan",
+    "PlanPreview": "batch",
+    "Preview": "asking",
+    "Priced": "pipeline",
+    "StoppedError": "batch",
+    "Table": "session",
+    "load": "batch",
+    "open": "session",
+    "preview": "batch",
+    "read_result": "folder",
+    "release": "batch",
+}
+
+__all__ = [
+    "Outcome",
+    "Plan",
+    "PlanPreview",
+    "Preview",
+    "Priced",
+    "StoppedError",
+    "Table",
+    "load",
+    "open",
+    "preview",
+    "read_result",
+    "release",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

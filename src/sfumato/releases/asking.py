@@ -41,7 +41,13 @@ class Asked(Common, total=False):
 
 
 class Preview(Sequence[Offer]):
-    """The offers for a request, best first; prints as a table."""
+    """The offers for a request, best first; prints as a table.
+
+    Parameters
+    ----------
+    priced : Priced
+        The request with its offers.
+    """
 
     def __init__(self, priced: Priced) -> None:
         self.priced = priced

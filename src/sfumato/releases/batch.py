@@ -37,7 +37,19 @@ def _quiet(_name: str, _step: str) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one release of a plan: where it is, its certificate, and whether it was already paid for."""
+    """What became of one release of a plan.
+
+    Attributes
+    ----------
+    name : str
+        What the release is called.
+    folder : Path
+        Where it is.
+    certificate : dict
+        What was released, at which price and with which promise.
+    repeated : bool
+        Whether it was already paid for.
+    """
 
     name: str
     folder: Path
@@ -52,6 +64,11 @@ class Outcome:
 
 class StoppedError(SfumatoError):
     """A plan that stopped half-way.
+
+    Parameters
+    ----------
+    message : str
+        Why it stopped.
 
     Attributes
     ----------
@@ -68,12 +85,27 @@ class StoppedError(SfumatoError):
 
 
 def load(path: str | Path) -> Plan:
-    """Read a plan file."""
+    """Read and check a plan file. Nothing private is opened.
+
+    Parameters
+    ----------
+    path : path
+        The TOML file.
+
+    Returns
+    -------
+    Plan
+    """
     return read_plan(path)
 
 
 class PlanPreview(Sequence[Priced]):
     """The releases of a plan with their prices, and what was found about the plan as a whole.
+
+    Parameters
+    ----------
+    priced : sequence of Priced
+        The releases in the order of the plan.
 
     Attributes
     ----------
@@ -101,6 +133,18 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
     """Price and expected error of every applicable mechanism, against all caps, for the plan as a whole.
 
     Opens the schema, the roster and, if there is one, the ledger; never the table. Nothing is written.
+
+    Parameters
+    ----------
+    plan : Plan
+        What `load` read.
+    source : Source
+        Random bits of the release to come: what an experiment paid for does not pay for a private release.
+
+    Returns
+    -------
+    PlanPreview
+        A sequence of `Priced`, one for each release.
     """
     budgets, facts = _facts(plan)
     priced = [price(request, facts) for request in default_shares(plan.releases, budgets is not None)]
@@ -134,6 +178,7 @@ def release(
     Parameters
     ----------
     plan : Plan
+        What `load` read.
     only : str, optional
         Make only the release of this name.
     source : Source

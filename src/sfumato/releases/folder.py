@@ -91,7 +91,18 @@ def read_certificate(folder: Path) -> dict[str, Any] | None:
 
 
 def read_result(folder: Path) -> Result:
-    """The result in a folder."""
+    """The result in a folder that a release was written to.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder, as in `Outcome.folder`.
+
+    Returns
+    -------
+    Result
+        The same object that was released, marked as repeated.
+    """
     try:
         data = json.loads((folder / DATA).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -39,8 +39,11 @@ class Priced:
     Attributes
     ----------
     request : Request
+        What is asked.
     facts : Facts
+        What its price was computed from: budgets are those that it may use.
     offers : tuple of Offer
+        Every mechanism that can answer it.
     chosen : Offer
         The one that will run.
     notes : tuple of str

@@ -31,7 +31,37 @@ _OUTPUT = ("folder",)
 
 @dataclass(frozen=True)
 class Plan:
-    """A parsed plan. Paths are resolved against the plan's own folder."""
+    """A parsed plan. Paths are resolved against the plan's own folder.
+
+    Attributes
+    ----------
+    dataset : str
+        The name of the table in the ledger.
+    source : str
+        Where the private table lies: a file or a URL.
+    table : str or None
+        The table in a database.
+    schema_path : Path
+        The TOML file with the public schema.
+    rows : int or None
+        A public head count.
+    people : mapping or None
+        The keys of [people]: where each person's budget is written.
+    ledger : str
+        The ledger: a file or a URL.
+    epsilon : Epsilon or None
+        The most that all releases may cost together.
+    attributes : AttributeBudgets or None
+        What each attribute may lose.
+    recipients : RecipientBudgets or None
+        What each recipient may learn.
+    folder : Path
+        Where releases are written, each in a folder of its name.
+    releases : tuple of Request
+        What is asked, in the order of the plan.
+    home : Path
+        The folder of the plan.
+    """
 
     dataset: str
     source: str

@@ -38,6 +38,15 @@ class Table:
     Every method that releases takes, beside its own, the same keywords: `epsilon` (one ε for everybody) or `share` (of
     everyone's own budget), `mechanism` ("auto" takes the best by preview) with its `parameters`, `recipient` (who is to
     have it) and `name` (what it is called in the ledger).
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The table with its schema and roster, as `sfumato.tables.open` describes it.
+    name, ledger, epsilon, rows
+        As for `open`.
+    source : Source
+        Random bits: what `open` calls `noise`.
     """
 
     def __init__(
@@ -108,6 +117,7 @@ class Table:
         Parameters
         ----------
         kind : "count", "sum", "mean", "histogram" or "synthesize"
+            What is asked.
         asked
             `where`, `column`, `columns`, `target` and the other keys of the kind, and what the class lists. Without
             `epsilon` or `share` the prices are for everyone's whole budget.
@@ -144,13 +154,7 @@ class Table:
         asked = {"where": where, "selectivity": selectivity}
         return cast("Estimate", self._release("count", asked, common))
 
-    def sum(
-        self,
-        column: str,
-        *,
-        where: str | None = None,
-        **common: Unpack[Common],
-    ) -> Estimate:
+    def sum(self, column: str, *, where: str | None = None, **common: Unpack[Common]) -> Estimate:
         """The sum of a numeric column over the rows that satisfy a condition.
 
         Parameters
@@ -169,13 +173,7 @@ class Table:
         asked = {"column": column, "where": where}
         return cast("Estimate", self._release("sum", asked, common))
 
-    def mean(
-        self,
-        column: str,
-        *,
-        where: str | None = None,
-        **common: Unpack[Common],
-    ) -> Estimate:
+    def mean(self, column: str, *, where: str | None = None, **common: Unpack[Common]) -> Estimate:
         """The mean of a numeric column over the rows that satisfy a condition.
 
         Parameters
@@ -253,7 +251,7 @@ class Table:
         return cast("Synopsis | Network", self._release("synthesize", asked, common))
 
     def release(self, kind: KindName, **asked: Unpack[Asked]) -> Result:
-        """Make a release of any kind, with the keys that a plan's [[release]] has; see `preview`."""
+        """Make a release of any `kind`; `asked` are the keys that a plan's ``[[release]]`` has. See `preview`."""
         return self._release(kind, {}, asked)
 
     def _release(self, kind: str, given: Mapping[str, Any], common: Mapping[str, Any]) -> Result:

@@ -49,6 +49,10 @@ def open(
     budgets : Roster or str, optional
         Where each person's budget is written; a plain name is a column of the table, in ε.
 
+    Returns
+    -------
+    Dataset
+
     Examples
     --------
     >>> import pandas as pd
@@ -85,6 +89,19 @@ class Dataset:
     has a cell in every column asked for (see `sfumato.tables.domains`). Results are exact integers.
 
     People who granted nothing weigh nothing; in plain counts and sums they count, unless `roster_only` leaves them out.
+
+    Attributes
+    ----------
+    source
+        Where the rows lie; see `open`.
+    schema : Schema
+        The public schema.
+    table : str or (str, str), optional
+        The table in a database.
+    budgets : Roster, optional
+        Where each person's budget is written.
+    roster_only : bool
+        Whether people who granted nothing are left out of plain counts and sums too.
     """
 
     source: Any = field(repr=False)
@@ -130,11 +147,11 @@ class Dataset:
     # ------------------------------------------------------------------------------------------ counts
 
     def count(self, where: Where = None) -> int:
-        """Number of rows, optionally those that a predicate holds for."""
+        """Number of rows, with `where` of those that it holds for."""
         return counting.count(self, where)
 
     def counts(self, columns: str | Sequence[str], where: Where = None) -> NDArray[np.int64]:
-        """Rows per cell, as a dense array with one axis per column."""
+        """Rows per cell of `columns`, as a dense array with one axis per column; only those that `where` holds for."""
         names = self._names(columns)
         self.schema.check_cells(names)
         codes, counts = self.sparse_counts(names, where)
@@ -145,17 +162,18 @@ class Dataset:
     def sparse_counts(
         self, columns: str | Sequence[str], where: Where = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Cells that hold a row, as codes (one line per cell, in order) and counts.
+        """Cells of `columns` that hold a row, as codes (one line per cell, in order) and counts.
 
-        Which cells are empty is a fact about the data: a mechanism must not pass this set on.
+        Only rows that `where` holds for. Which cells are empty is a fact about the data: a mechanism must not pass this set
+        on.
         """
         return counting.sparse_counts(self, self._names(columns), where)
 
     def marginals(self, columns: Iterable[str | Sequence[str]], where: Where = None) -> list[NDArray[np.int64]]:
-        """Several tables of counts from one scan, all over the same rows.
+        """Several tables of counts from one scan, one for each entry of `columns`, all over the same rows.
 
         The rows are first compressed to distinct combinations of cells, inside the engine; each marginal is then
-        rolled up from those.
+        rolled up from those. With `where`, only rows that it holds for.
         """
         wanted = [self._names(c) for c in columns]
         for names in wanted:
@@ -163,7 +181,10 @@ class Dataset:
         return [self.counts(wanted[0], where)] if len(wanted) == 1 else counting.marginals(self, wanted, where)
 
     def sum(self, measure: str, *, steps: int | None = None, base: int = 0, where: Where = None) -> int:
-        """Sum over rows of a numeric column on its lattice: ``base + k`` with k in 0..steps, 0 where it is missing."""
+        """Sum of the numeric column `measure` on its lattice, over rows that `where` holds for.
+
+        A row counts `base` plus its place on the lattice of `steps` steps (see `Schema.lattice`), 0 where it is missing.
+        """
         return sums.plain(self, Measured(measure, self.schema.lattice(measure, steps), base), where)
 
     # ------------------------------------------------------------------------------------ weighted sums
@@ -182,9 +203,10 @@ class Dataset:
         steps: int | None = None,
         base: int = 0,
     ) -> NDArray[np.int64]:
-        """Rows per person group (or sums of a measure, ``base`` plus its place on the lattice), in order of budget.
+        """Rows per person group of `budgets` (by default those of the roster), or sums of a measure, in order of budget.
 
         A person whose budget lies between those of two groups belongs to the lower one, below the first to none.
+        `measure`, `steps`, `base` and `where` are as for `sum`.
         """
         people = budgets if budgets is not None else self.person_budgets()
         return sums.group_sums(self, people, self._measured(measure, steps, base), where)

@@ -60,7 +60,10 @@ class PersonalTable:
     def group_sums(
         self, *, where: Where = None, measure: str | None = None, steps: int | None = None, base: int = 0
     ) -> Integers:
-        """Rows per person group, or sums of a measure on the lattice ``base + 0..steps``, 0 where it is missing."""
+        """Rows per person group, or sums of a measure on the lattice ``base + 0..steps``, 0 where it is missing.
+
+        `where`, `measure`, `steps` and `base` are as for `Dataset.sum`; without `measure` every row counts 1.
+        """
         if self.budgets is not None:
             return self.dataset.group_sums(self.budgets, where=where, measure=measure, steps=steps, base=base)
         if measure is None:
@@ -76,12 +79,15 @@ class PersonalTable:
         steps: int | None = None,
         base: int = 0,
     ) -> int:
-        """``Σ over rows of weights[group of the row] * measure``, exactly."""
+        """``Σ over rows of weights[group of the row] * measure``, exactly.
+
+        `weights` has an integer for each person group; `where`, `measure`, `steps` and `base` are as for `group_sums`.
+        """
         found = self.group_sums(where=where, measure=measure, steps=steps, base=base)
         return sum(s * w for s, w in zip(found.tolist(), self._checked(weights).tolist(), strict=True) if s)
 
     def weighted_cells(self, weights: Integers, columns: Sequence[str], where: Where = None) -> Integers:
-        """Weighted count of every cell of `columns`, one axis per column."""
+        """Count of every cell of `columns` by `weights` per person group, one axis per column; rows as `where` says."""
         self.dataset.schema.check_cells(columns)
         dense = np.zeros(self.dataset.schema.shape(columns), dtype=np.int64)
         cells, totals = self.weighted_rows(weights, columns, where)
@@ -89,10 +95,10 @@ class PersonalTable:
         return dense
 
     def weighted_rows(self, weights: Integers, columns: Sequence[str], where: Where = None) -> tuple[Integers, Integers]:
-        """The same for the cells that hold a row only, as codes (one line per cell, in order) and weighted counts.
+        """The cells of `columns` that hold a row, as codes (one line per cell, in order), and their weighted counts.
 
-        For tables with too many cells for a dense array. Which cells are empty is a fact about the data: a mechanism must
-        not pass this set on.
+        `weights` and `where` are as for `weighted_cells`. For tables with too many cells for a dense array. Which cells are
+        empty is a fact about the data: a mechanism must not pass this set on.
         """
         each = self._checked(weights)
         if self.budgets is None:

@@ -73,8 +73,26 @@ _SHOWN = 200  # characters of the text around a mistake
 
 
 def parse_where(where: Where, schema: Schema) -> Predicate:
-    """Read a predicate; text, a mapping of column to value (or list of values), or nothing (everyone).
+    """Read a predicate and check it against the schema.
 
+    Parameters
+    ----------
+    where : str, mapping, Predicate or None
+        Text in the `where` language, a mapping of column to value (or list of values), or nothing: everyone.
+    schema : Schema
+        The public columns it may speak of.
+
+    Returns
+    -------
+    Predicate
+
+    Raises
+    ------
+    SchemaError
+        It cannot be read, or does not fit the schema; the message points to the place.
+
+    Examples
+    --------
     >>> from sfumato.tables import Categorical, Numeric
     >>> schema = Schema({"age": Numeric(0, 119, bins=12), "sex": Categorical(["F", "M"])})
     >>> print(parse_where("age >= 65 and sex = 'F'", schema))
@@ -117,6 +135,19 @@ def _read(where: Where, schema: Schema) -> Predicate:
 def is_empty(predicate: Predicate, schema: Schema) -> bool:
     """Whether the schema alone says that no row can satisfy a predicate. Never true where some row could.
 
+    Parameters
+    ----------
+    predicate : Predicate
+        What `parse_where` made.
+    schema : Schema
+        The public columns.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
     >>> from sfumato.tables import Categorical, Numeric
     >>> schema = Schema({"age": Numeric(0, 119, bins=12, integer=True), "sex": Categorical(["F", "M"])})
     >>> [is_empty(parse_where(w, schema), schema) for w in ("age < 0", "age > 30 and age < 31", "age > 30 and sex = 'F'")]

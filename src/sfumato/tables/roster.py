@@ -34,6 +34,23 @@ from sfumato.tables.words import did_you_mean
 class Roster:
     """Where budgets come from; build it with `column`, `tiers`, `table` or `from_mapping`.
 
+    Attributes
+    ----------
+    budget : str
+        The column that holds the budget, in ε or as the name of a tier.
+    tiers_nano : tuple of (name, int)
+        The tiers with their budgets in nano-ε, in order of budget; empty where budgets are in ε.
+    people : PersonBudgets or None
+        The public head counts, where they are stated.
+    source
+        The roster table, if it is a separate one; otherwise None.
+    source_table : str or (str, str), optional
+        The roster table in a database.
+    person : str or None
+        The column of the roster table that names the person.
+    fraction : Fraction
+        The part of everyone's budget that this roster stands for; see `share`.
+
     Examples
     --------
     >>> roster = Roster.tiers({"open": 1.0, "strict": "0.01"}, column="consent", counts={"open": 90, "strict": 540})
@@ -53,12 +70,12 @@ class Roster:
 
     @classmethod
     def column(cls, epsilon: str, *, people: PersonBudgets | None = None) -> Roster:
-        """Budgets in a numeric column of the table; `people` states the public head counts, for previews."""
+        """Budgets in the numeric column `epsilon` of the table; `people` states the public head counts, for previews."""
         return cls(_name(epsilon, "epsilon"), people=people)
 
     @classmethod
     def tiers(cls, tiers: Mapping[str, Epsilon], *, column: str, counts: Mapping[str, int] | None = None) -> Roster:
-        """Consent tiers named in a column of the table; `counts` states the public head counts, for previews."""
+        """Consent `tiers` (ε by name) named in `column` of the table; `counts` states the public head counts, if known."""
         return cls(_name(column, "column"), tiers_nano=_tiers(tiers), people=_people(tiers, counts))
 
     @classmethod
@@ -72,7 +89,27 @@ class Roster:
         tiers: Mapping[str, Epsilon] | None = None,
         table: TableName | None = None,
     ) -> Roster:
-        """A separate public table: a person column, and either a column in ε or a tier column with its `tiers`."""
+        """A separate public table with one row per person.
+
+        Parameters
+        ----------
+        source
+            The roster: whatever `sfumato.tables.open` takes.
+        person : str
+            Its column that names the person.
+        epsilon : str, optional
+            Its column with budgets in ε.
+        tier : str, optional
+            Its column with names of tiers, instead of `epsilon`.
+        tiers : mapping of str to ε, optional
+            The budget of each tier.
+        table : str or (str, str), optional
+            The table in a database.
+
+        Returns
+        -------
+        Roster
+        """
         check_source(source, table)
         if (epsilon is None) == (tier is None) or (tier is None) != (tiers is None):
             raise InputError("a roster table needs epsilon='column', or tier='column' with tiers={'name': epsilon}")
@@ -87,7 +124,7 @@ class Roster:
 
     @classmethod
     def from_mapping(cls, plain: Mapping[str, Any]) -> Roster:
-        """From the keys of a plan file.
+        """From `plain`, the keys of a plan file.
 
         >>> Roster.from_mapping({"column": "consent", "tiers": {"open": 1.0}}).tiers_nano
         (('open', 1000000000),)
@@ -113,7 +150,7 @@ class Roster:
         return cls.column(plain["column"])
 
     def share(self, fraction: Fraction) -> Roster:
-        """The same people with this fraction of their budgets, rounded down as `PersonBudgets.share` does.
+        """The same people with `fraction` of their budgets, rounded down as `PersonBudgets.share` does.
 
         >>> Roster.tiers({"open": 1.0}, column="consent").share(Fraction(1, 3)).tiers_nano
         (('open', 333333333),)
@@ -139,7 +176,7 @@ class Roster:
         return int(self.people.levels[0]) if stated and self.people is not None else 1
 
     def to_arrow(self, values: list[Any]) -> Any:
-        """Python objects of the budget column as text (tiers) or numbers (ε)."""
+        """`values` of the budget column, Python objects, as text (tiers) or numbers (ε)."""
         return text_array(values) if self.tiers_nano else number_array(values)
 
     def head_counts(self) -> PersonBudgets:
@@ -156,7 +193,7 @@ class Roster:
         return self.summary(engine.fetch(each.group_by("key").agg(n=each.count())))
 
     def key(self, expr: Expr, engine: Engine) -> Expr:
-        """The budget of a row: nano-ε, or the number of its tier plus one; 0 for no budget."""
+        """The budget in the column `expr` of `engine`: nano-ε, or the number of the tier plus one; 0 for no budget."""
         import ibis
 
         what = f"the budget column {self.budget!r}"
@@ -167,7 +204,7 @@ class Roster:
         return ibis.cases(*((tier == name, i + 1) for i, (name, _) in enumerate(self.tiers_nano)), else_=0).cast("int64")
 
     def summary(self, rows: Any) -> PersonBudgets:
-        """Head counts from (key, n) rows; people without a budget are left out."""
+        """Head counts from `rows` of (key, n); people without a budget are left out."""
         keys = rows["key"].to_numpy().astype(np.int64)
         counts = rows["n"].to_numpy().astype(np.int64)
         if self.tiers_nano:
@@ -180,14 +217,14 @@ class Roster:
         return PersonBudgets(keys[order], counts[order])
 
     def nano_of_keys(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Budgets in nano-ε for the keys that `key` computes."""
+        """Budgets in nano-ε for `keys` that `key` computed."""
         if not self.tiers_nano:
             return keys
         budgets: NDArray[np.int64] = np.array([0, *(nano for _, nano in self.tiers_nano)], dtype=np.int64)
         return budgets[keys]
 
     def joined(self, rows: Expr, engine: Engine) -> Expr:
-        """`rows` (with column ``person``) and the key of each from the roster table; people not in it are dropped."""
+        """`rows` of `engine` (with column ``person``) with each key from the roster table; people not in it are dropped."""
         import ibis
 
         other = self.connect(near=engine)

@@ -51,6 +51,15 @@ class PrivacyUnit:
     By default a row is a person. With `person` a column names the person and at most `rows_per_person` of their
     rows, chosen at random by the engine, are used in a call; rows whose person is NULL are not used.
 
+    Parameters
+    ----------
+    person : str, optional
+        The column that names the person.
+    rows_per_person : int, optional
+        How many rows of a person may count; needed where there is a person column.
+
+    Examples
+    --------
     >>> PrivacyUnit()
     PrivacyUnit(person=None, rows_per_person=1)
     >>> PrivacyUnit(person="patient")
@@ -154,7 +163,7 @@ class Schema:
         return tuple(self.columns)
 
     def shape(self, columns: Iterable[str] | None = None) -> tuple[int, ...]:
-        """Cells per column."""
+        """Cells of each of `columns`, or of all columns."""
         return tuple(self[c].size for c in (self.names if columns is None else columns))
 
     def cells(self, columns: Iterable[str] | None = None) -> int:
@@ -181,28 +190,28 @@ class Schema:
         return self.cells(names)
 
     def lattice(self, column: str, steps: int | None = None) -> Lattice:
-        """The lattice on which a numeric column is added up; see `Numeric.lattice`."""
+        """The lattice of `steps` steps on which the numeric `column` is added up; see `Numeric.lattice`."""
         return self[column].lattice(steps, what=f"column {column!r}")
 
     def condition(self, where: Where) -> Predicate:
-        """A condition on the columns, read and checked; see `sfumato.tables.parse_where`."""
+        """The condition `where` on the columns, read and checked; see `sfumato.tables.parse_where`."""
         from sfumato.tables.predicates import parse_where
 
         return parse_where(where, self)
 
     def is_empty(self, where: Where) -> bool:
-        """Whether this schema alone says that no row can satisfy a condition; see `sfumato.tables.is_empty`."""
+        """Whether this schema alone says that no row can satisfy `where`; see `sfumato.tables.is_empty`."""
         from sfumato.tables.predicates import is_empty
 
         return is_empty(self.condition(where), self)
 
     def select(self, columns: Iterable[str]) -> Schema:
-        """The schema of some columns, same unit."""
+        """The schema of `columns` alone, same unit."""
         return Schema({c: self[c] for c in columns}, self.unit)
 
     @classmethod
     def from_toml(cls, source: str | Path) -> Schema:
-        """From a TOML file, or from TOML text (anything with a line break or a `[`)."""
+        """From `source`, a TOML file or TOML text (anything with a line break, or that begins with ``[``)."""
         is_text = isinstance(source, str) and ("\n" in source or source.lstrip().startswith("["))
         where = "schema" if is_text else str(source)
         try:
@@ -218,7 +227,7 @@ class Schema:
 
     @classmethod
     def from_mapping(cls, plain: Mapping[str, Any], *, what: str = "schema") -> Schema:
-        """From the nested dictionaries that a TOML file holds."""
+        """From `plain`, the nested dictionaries that a TOML file holds; `what` names the schema in errors."""
         check_keys(plain, ("unit", "columns"), what)
         unit, columns = plain.get("unit", {}), plain.get("columns")
         if not isinstance(columns, Mapping) or not columns:
@@ -242,11 +251,11 @@ class Schema:
         return "\n".join(toml_lines(self.to_mapping())) + "\n"
 
     def plot(self, ax: Axes | None = None, *, columns: Iterable[str] | None = None) -> Axes:
-        """Draw the levels of every column (or of some): given trees, and those made where none is given."""
+        """Draw the levels of `columns` (by default all) on `ax`: given trees, and those made where none is given."""
         from sfumato.tables.plots import plot_schema
 
         return plot_schema(self, None if columns is None else tuple(columns), ax)
 
     def save(self, path: str | Path) -> None:
-        """Write the TOML text to a file."""
+        """Write the TOML text to the file `path`."""
         Path(path).write_text(self.to_toml(), encoding="utf-8")

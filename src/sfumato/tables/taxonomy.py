@@ -42,7 +42,7 @@ class Taxonomy:
 
     @classmethod
     def of(cls, plain: Any, *, where: str = "taxonomy") -> Taxonomy:
-        """From nested mappings whose lowest entries are lists of values."""
+        """From `plain`, nested mappings whose lowest entries are lists of values; `where` names the tree in errors."""
         if isinstance(plain, Taxonomy):
             return plain
         if isinstance(plain, Mapping):
@@ -87,7 +87,7 @@ class Taxonomy:
         return tuple(group for _, branch in self.branches for group in branch.groups(level - 1))
 
     def check_covers(self, values: Sequence[Leaf], what: str) -> None:
-        """Refuse unless the leaves are exactly `values`, each once."""
+        """Refuse unless the leaves are exactly `values`, each once; `what` names the column in errors."""
         # True == 1 in Python, but they are different values here.
         leaves = [(type(v), v) for v in self.values]
         wanted = {(type(v), v) for v in values}

@@ -95,7 +95,7 @@ class Network(Published):
         return tuple(zip(self.links, self.tables, strict=True))[first:]
 
     def leaves(self, n: int, random: Generator) -> NDArray[np.int64]:
-        """Sampled leaves of all columns, the target last."""
+        """The leaves of all columns, the target last, in `n` rows drawn by `random`."""
         out = np.zeros((n, len(self.columns)), dtype=np.int64)
         for (x, parents), table in zip(self.links, self.tables, strict=True):
             given = np.zeros(n, dtype=np.int64)
@@ -149,7 +149,7 @@ class Network(Published):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The network that `to_dict` wrote down.
+        """The network that `to_dict` wrote down as `data`.
 
         Rows are drawn from it by fresh secure bits; where it was an experiment with seeded noise, by a stream that starts
         anew from its figures.
@@ -166,7 +166,7 @@ class Network(Published):
         return network_sections(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The network: see `plots.plot_network`."""
+        """Draw the network on `ax`, or on a new figure: columns in the order they joined, arcs from parents to children."""
         from sfumato.grids.published.plots import plot_network
 
         return plot_network(self, ax)

@@ -203,7 +203,7 @@ class Synopsis(Published):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The synopsis that `to_dict` wrote down.
+        """The synopsis that `to_dict` wrote down as `data`.
 
         Rows are drawn from it by fresh secure bits; where it was an experiment with seeded noise, by a stream that starts
         anew from its figures.
@@ -227,7 +227,7 @@ class Synopsis(Published):
         return synopsis_sections(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Class balance per cell, with the noise: see `plots.plot_synopsis`."""
+        """Draw the classes of the largest cells on `ax`, or on a new figure; whiskers show the noise on a cell's total."""
         from sfumato.grids.published.plots import plot_synopsis
 
         return plot_synopsis(self, ax)

@@ -162,7 +162,7 @@ class Publisher(ABC):
         return None, ""
 
     def sample(self, n: int | None = None, *, outside: str = "leave out") -> pd.DataFrame:
-        """A synthetic table of `n` rows; see `Synopsis.sample`."""
+        """A synthetic table of `n` rows; `outside` is about columns of which it says nothing: see `Synopsis.sample`."""
         return self.synopsis.sample(n, outside=outside)
 
     def _budget(self, factor: int) -> Nano:

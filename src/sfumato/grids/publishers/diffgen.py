@@ -71,6 +71,8 @@ class DiffGen(Publisher):
     ----------
     epsilon : ε
         The budget of the whole release.
+    budgets : optional
+        Refused: one ε holds for all. `PrivPfC` takes what everybody granted.
     target : str
         The column to be predicted.
     steps : int
@@ -92,13 +94,11 @@ class DiffGen(Publisher):
             raise InputError(f"DiffGen needs at least one step, got {self.steps}")
 
     def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
-        """See `Publisher.expected`."""
         budget = self._budget(factor)
         choice_rate(self._each(budget), 1.0)
         return noise_of(budget - self._each(budget) * self.steps), ""
 
     def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Synopsis:
-        """See `Publisher.release`."""
         budget = self._budget(factor_of(meter))
         each = self._each(budget)
         state = _State([[(0, 0)] for _ in task.attributes])

@@ -54,6 +54,8 @@ class PPH(Publisher):
     ----------
     epsilon : ε
         The budget of the whole release.
+    budgets : optional
+        Refused: one ε holds for all. `PrivPfC` takes what everybody granted.
     target : str
         The column to be predicted.
     rows : int, optional
@@ -67,14 +69,12 @@ class PPH(Publisher):
     synopsis: Synopsis = field(init=False, repr=False)
 
     def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
-        """See `Publisher.expected`."""
         budget = self._budget(factor)
         left = budget - self._size_share(budget)
         choice_rate(Nano(left // 2 // len(task.attributes)), SPREAD)  # no more columns are chosen than there are
         return noise_of(left - left // 2), ""
 
     def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Synopsis:
-        """See `Publisher.release`."""
         size, budget = self._size(records, meter, self._budget(factor_of(meter)))
         per_number = max(2.0, (size / math.sqrt(math.log(max(size, 3.0)))) ** (2.0 / (2 + 3)))
         level = {}

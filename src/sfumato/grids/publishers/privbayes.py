@@ -67,6 +67,8 @@ class PrivBayes(Publisher):
     ----------
     epsilon : ε
         The budget of the whole release.
+    budgets : optional
+        Refused: one ε holds for all. `PrivPfC` takes what everybody granted.
     target : str
         The column to be predicted.
     score : "auto", "F" or "R"
@@ -108,7 +110,6 @@ class PrivBayes(Publisher):
             raise InputError("columns in bits are scored by F; leave score='auto', or take encoding='taxonomy'")
 
     def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
-        """See `Publisher.expected`."""
         columns, _, binary = self._columns(task)
         count, budget = len(columns), self._budget(factor)
         if binary_candidates(count, 1) > MOST_ASKED:
@@ -126,7 +127,6 @@ class PrivBayes(Publisher):
         return noise_of((left if k else budget) // (count - k)), " (error of each marginal count)"
 
     def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Network:
-        """See `Publisher.release`."""
         columns, code, binary = self._columns(task)
         if code is not None:
             plain = records

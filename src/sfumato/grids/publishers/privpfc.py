@@ -118,7 +118,6 @@ class PrivPfC(Publisher):
         )
 
     def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
-        """See `Publisher.expected`."""
         settings, weights = self.settings(task, factor), Weights.of(self.budgets)
         known = self._public_rows() is not None
         rate = counts_rate(settings, self.nano, factor=factor, public_size=known, weights=weights)

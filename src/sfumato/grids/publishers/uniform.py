@@ -58,6 +58,8 @@ class UniformGrid(Publisher):
     ----------
     epsilon : ε
         The budget of the whole release.
+    budgets : optional
+        Refused: one ε holds for all. `PrivPfC` takes what everybody granted.
     target : str
         The column to be predicted.
     rule : "eug", "ug" or "lei"
@@ -78,12 +80,10 @@ class UniformGrid(Publisher):
         uniform_cells(self.rule, records=10.0, epsilon=1.0, columns=1)
 
     def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
-        """See `Publisher.expected`."""
         budget = self._budget(factor)
         return noise_of(budget - self._size_share(budget)), ""
 
     def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Synopsis:
-        """See `Publisher.release`."""
         size, rate = self._size(records, meter, self._budget(factor_of(meter)))
         d = len(task.attributes)
         wanted = min(

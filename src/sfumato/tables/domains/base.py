@@ -152,29 +152,32 @@ class Domain(ABC):
 
     @abstractmethod
     def places(self, values: Any) -> Codes:
-        """The listed cell of every value, -1 outside the domain: the rule of the engines, in memory. Never fails."""
+        """The listed cell of each of `values`, -1 outside the domain: the rule of the engines, in memory. Never fails."""
 
     @abstractmethod
     def draw(self, cells: Codes, random: Generator) -> Any:
-        """A column with a value in every cell; a missing value in the other cell."""
+        """A column with a value from each of `cells`, drawn by `random`; a missing value in the other cell."""
 
     @abstractmethod
     def to_arrow(self, values: list[Any]) -> Any:
-        """Python objects of any kind as an Arrow array for `column`; what does not fit is missing. Never fails."""
+        """Python objects `values` of any kind as an Arrow array for `column`; what does not fit is missing. Never fails."""
 
     # ---------------------------------------------------------------------------------------- engines
 
     @abstractmethod
     def column(self, expr: Expr, *, engine: str, what: str, text: bool = False) -> Column:
-        """A physical column made ready for this domain, judged by its type; `text` for untyped tables (CSV)."""
+        """A physical column `expr` made ready for this domain, judged by its type.
+
+        `engine` is the engine's name, `what` names the column in errors, `text` is for untyped tables (CSV).
+        """
 
     @abstractmethod
     def cell(self, column: Column) -> Expr:
-        """The number of a row's cell, NULL if it has none."""
+        """The number of each row's cell by `column`, NULL if it has none."""
 
     @abstractmethod
     def inside(self, column: Column) -> Expr:
-        """True where the value is in the domain; never NULL."""
+        """True where the value of `column` is in the domain; never NULL."""
 
     @property
     def whole_steps(self) -> int | None:
@@ -182,25 +185,25 @@ class Domain(ABC):
         return None
 
     def lattice(self, steps: int | None = None, *, what: str = "the column") -> Lattice:
-        """The lattice on which this column is added up, if it can be."""
+        """The lattice of `steps` steps on which this column is added up, if it can be; `what` names the column in errors."""
         raise SchemaError(f"{what} is {self.type_name}; a measure must be numeric")
 
     def number(self, column: Column) -> Expr:
-        """The cleaned value as a double, NULL where missing: what `lattice` is about."""
+        """The cleaned value of `column` as a double, NULL where missing: what `lattice` is about."""
         raise TypeError(f"{type(self).__name__} does not say how it is added up")
 
     # ---------------------------------------------------------------------------------------- `where`
 
     @abstractmethod
     def compare(self, name: str, op: Op, value: Any) -> Predicate:
-        """What ``name op value`` means; refuses a literal that cannot be compared."""
+        """What ``name op value`` means for the column `name`; refuses a literal `value` that `op` cannot compare it with."""
 
     def one_of(self, name: str, values: Sequence[Any]) -> Predicate:
-        """What ``name in (values)`` means."""
+        """What ``name in (values)`` means for the column `name` and literals `values`."""
         return Either(tuple(self.compare(name, "=", value) for value in values))
 
     def check_atom(self, atom: Atom) -> None:
-        """Refuse a comparison that was not made by `compare` or `one_of` and does not fit."""
+        """Refuse a comparison `atom` that was not made by `compare` or `one_of` and does not fit."""
         if isinstance(atom, InCells) and not set(atom.codes) <= set(range(self.size)):
             raise SchemaError(f"column {atom.column!r} has {self.size} cells, numbered from 0; got {atom.codes}")
         if isinstance(atom, Compare) and atom.op not in OPPOSITE:
@@ -209,7 +212,7 @@ class Domain(ABC):
             raise SchemaError(f"column {atom.column!r} is {self.type_name}; compare its cells, not {atom.value!r}")
 
     def holds(self, column: Column, atom: Atom, *, negate: bool = False) -> Expr:
-        """A comparison, or its negation, as an expression that is true or false, never NULL."""
+        """Whether `atom`, or its negation with `negate`, holds for `column`: an expression that is never NULL."""
         if isinstance(atom, Missing):
             return self.inside(column) if negate else ~self.inside(column)
         if isinstance(atom, InCells):
@@ -218,7 +221,7 @@ class Domain(ABC):
         return self.compared(column, OPPOSITE[atom.op] if negate else atom.op, atom.value)
 
     def in_cells(self, column: Column, codes: set[int]) -> Expr:
-        """True where the value is in one of these cells."""
+        """True where the value of `column` is in one of the cells `codes`."""
         import ibis
 
         known = sorted(codes - {self.listed})
@@ -226,11 +229,11 @@ class Domain(ABC):
         return found | ~self.inside(column) if self.listed in codes else found
 
     def compared(self, column: Column, op: Op, value: Any) -> Expr:
-        """True where the cleaned value compares so; needed only where `compare` makes a `Compare`."""
+        """True where `column op value` holds for the cleaned value; needed only where `compare` makes a `Compare`."""
         raise TypeError(f"{type(self).__name__} does not say how it compares")
 
     def witnesses(self, atoms: Sequence[Atom]) -> Sequence[Any]:
-        """Cleaned values that meet every combination of these comparisons that any value meets.
+        """Cleaned values that meet every combination of the comparisons `atoms` that any value meets.
 
         By default listed cells, one for each set of comparisons that name it. A missing value is always possible and need
         not be among them.
@@ -244,7 +247,7 @@ class Domain(ABC):
         return [*alike.values(), *([] if unnamed is None else [unnamed])]
 
     def may_hold(self, atom: Atom, witness: Any, *, negate: bool = False) -> bool:
-        """Whether a comparison (or its negation) may hold for a witness; None stands for a missing value.
+        """Whether `atom` (its negation with `negate`) may hold for the value `witness`; None stands for a missing one.
 
         Never False where it could hold: what is said to be empty must be empty.
         """
@@ -257,11 +260,11 @@ class Domain(ABC):
         return witness is not None and self.may_compare(OPPOSITE[atom.op] if negate else atom.op, atom.value, witness)
 
     def cell_of_witness(self, witness: Any) -> int:
-        """The listed cell of a witness."""
+        """The listed cell of `witness`, one of `witnesses`."""
         return int(witness)
 
     def may_compare(self, op: Op, value: Any, witness: Any) -> bool:
-        """Whether a witness may compare so with a literal."""
+        """Whether `witness op value` may hold."""
         return True
 
     # ----------------------------------------------------------------------------------- schema files
@@ -269,7 +272,7 @@ class Domain(ABC):
     @classmethod
     @abstractmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Domain:
-        """From the keys of a schema file, without `type`."""
+        """From `plain`, the keys of a schema file without `type`."""
 
     @abstractmethod
     def to_plain(self) -> dict[str, Any]:

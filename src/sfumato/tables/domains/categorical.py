@@ -98,7 +98,7 @@ class Categorical(Domain):
     # ------------------------------------------------------------------------------- values in memory
 
     def places(self, values: Any) -> NDArray[np.int64]:
-        """The place of every value in the list, -1 where it is not listed.
+        """The place of each of `values` in the list, -1 where it is not listed.
 
         >>> Categorical(["F", "M"]).places(["M", "F", None, 3]).tolist()
         [1, 0, -1, -1]
@@ -106,7 +106,7 @@ class Categorical(Domain):
         return category_codes(values, self.values)
 
     def draw(self, cells: NDArray[np.int64], random: Generator) -> NDArray[Any]:
-        """The value of each cell; None in the other cell. Nothing is drawn: a cell has one value."""
+        """The value of each of `cells`; None in the other cell. A cell has one value, so `random` is not asked."""
         outside = cells >= self.listed
         column = np.array(self.values, dtype=object)[np.where(outside, 0, cells)]
         column[outside] = None
@@ -121,7 +121,10 @@ class Categorical(Domain):
     # ---------------------------------------------------------------------------------------- engines
 
     def column(self, expr: Expr, *, engine: str, what: str, text: bool = False) -> Column:
-        """A column that the listed values can be compared with."""
+        """`expr` as a column that the listed values can be compared with.
+
+        `engine` is the engine's name, `what` names the column in errors, `text` is for untyped tables (CSV).
+        """
         if isinstance(self.values[0], str):
             return text_column(expr, what=what)
         if isinstance(self.values[0], bool):
@@ -153,7 +156,7 @@ class Categorical(Domain):
         return self.in_cells(column, set(range(self.listed)))
 
     def in_cells(self, column: Column, codes: set[int]) -> Expr:
-        """A test of the raw value, so that engines can skip what cannot match."""
+        """Whether the raw value of `column` is one of `codes`, so that engines can skip what cannot match."""
         import ibis
 
         wanted = self._literals(column, [v for c, v in enumerate(self.values) if c in codes])

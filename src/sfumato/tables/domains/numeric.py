@@ -203,7 +203,7 @@ class Numeric(Domain):
     # ------------------------------------------------------------------------------- values in memory
 
     def places(self, values: Any) -> NDArray[np.int64]:
-        """The bin of every number, -1 where it is outside the domain: the rule of the engines, in memory.
+        """The bin of each of `values`, -1 where it is outside the domain: the rule of the engines, in memory.
 
         Bounds are compared with the number itself, before an integer column rounds it down.
 
@@ -218,7 +218,7 @@ class Numeric(Domain):
         return np.where(lost, -1, found).astype(np.int64)
 
     def draw(self, cells: NDArray[np.int64], random: Generator) -> NDArray[Any]:
-        """Numbers spread evenly over each bin; NaN in the other cell."""
+        """A number of each of `cells`, spread evenly over the bin by `random`; NaN in the other cell."""
         outside = cells >= self.listed
         inside = np.where(outside, 0, cells)
         edges = np.array(self.boundaries, dtype=np.float64)
@@ -257,6 +257,8 @@ class Numeric(Domain):
     def lattice(self, steps: int | None = None, *, what: str = "the column") -> Lattice:
         """The lattice of `steps` steps between the bounds; without `steps`, the whole numbers of an integer column.
 
+        `what` names the column in errors.
+
         >>> Numeric(0, 2_000_000, bins=10, integer=True).lattice()
         Lattice(low=0.0, high=2000000.0, steps=2000000, exact=True)
         >>> Numeric(0, 50, bins=10).lattice(100).rounding
@@ -286,7 +288,7 @@ class Numeric(Domain):
         return engine_side.compared(column, self, op, value)
 
     def witnesses(self, atoms: Sequence[Atom]) -> Sequence[float]:
-        """The bounds, the literals, the edges of cells that are asked for, and a number on either side of each."""
+        """The bounds, the literals and edges of cells in `atoms`, and a number on either side of each."""
         low, high = float(self.low), float(self.high)
         asked: list[Any] = [a.value for a in atoms if isinstance(a, Compare)]
         points = {low, high, *(float(value) for value in asked if abs(value) <= 2 * MAX_BOUND)}
