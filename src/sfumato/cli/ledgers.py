@@ -36,7 +36,7 @@ def ledger(
     names = [dataset] if dataset is not None else book.datasets()
     balances = [book.balance(name) for name in names]
     if as_json:
-        print_json({"ledger": book.where, "datasets": [b.to_dict() for b in balances]})
+        print_json({"ledger": book.location, "datasets": [b.to_dict() for b in balances]})
         return
     for balance in balances:
         show.show_balance(console(), balance)

@@ -30,16 +30,16 @@ _LOCK = 0x5FE3A70  # PostgreSQL advisory lock held while tables or datasets are 
 class Store:
     """A ledger database, with ``read()`` and ``write()`` transactions. Made by `opened` and `existing`, which check it."""
 
-    def __init__(self, where: str | Path) -> None:
-        self.url = _url(where)
+    def __init__(self, location: str | Path) -> None:
+        self.url = _url(location)
         self.name = self.url.database if self.is_sqlite else self.url.render_as_string(hide_password=True)
         self.engine = _engine(self.url)
         self.created = False
 
     @classmethod
-    def opened(cls, where: str | Path, *, create: bool) -> Store:
+    def opened(cls, location: str | Path, *, create: bool) -> Store:
         """A ledger to spend from: made if there is none (and `create` says so), migrated if its format is an older one."""
-        store = cls(where)
+        store = cls(location)
         if not store._exists():
             if not create:
                 raise LedgerError(
@@ -52,9 +52,9 @@ class Store:
         return store
 
     @classmethod
-    def existing(cls, where: str | Path) -> Store | None:
+    def existing(cls, location: str | Path) -> Store | None:
         """A ledger to look at, in whatever format it has; ``None`` if there is none. Nothing is made or changed."""
-        store = cls(where)
+        store = cls(location)
         if not store._exists():
             return None
         store._version()
@@ -199,8 +199,8 @@ def _advice(name: str, verb: str, reason: str) -> str:
     return f"cannot {verb} the ledger {name}: {hint} ({reason})"
 
 
-def _url(where: str | Path) -> URL:
-    place = str(where)
+def _url(location: str | Path) -> URL:
+    place = str(location)
     if "://" not in place:
         if not place or place == ":memory:":
             raise LedgerError("a ledger must be durable: give a file name such as 'clinic.ledger' or a PostgreSQL URL")

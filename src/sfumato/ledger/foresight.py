@@ -54,12 +54,12 @@ class Foreseen:
     entry: int | None = None
 
 
-def datasets_at(where: str | Path) -> list[str]:
+def datasets_at(location: str | Path) -> list[str]:
     """Names of the datasets in a ledger that is only looked at: it is neither made nor brought up to date.
 
     Parameters
     ----------
-    where : str or Path
+    location : str or Path
         A file name, or ``postgresql://user@host/database``.
 
     Returns
@@ -70,18 +70,18 @@ def datasets_at(where: str | Path) -> list[str]:
     from sfumato.ledger.database import Store
     from sfumato.ledger.queries import datasets
 
-    store = Store.existing(where)
+    store = Store.existing(location)
     return [] if store is None else datasets(store)
 
 
-def foresee(where: str | Path | None, caps: Caps, asks: Iterable[Ask]) -> list[Foreseen]:
+def foresee(location: str | Path | None, caps: Caps, asks: Iterable[Ask]) -> list[Foreseen]:
     """What would happen if these requests were made one after the other and each of them succeeded.
 
     A request that is refused charges nothing, so later ones are judged as if it had not been made.
 
     Parameters
     ----------
-    where : path or URL, optional
+    location : path or URL, optional
         The ledger. Where there is none, or the dataset is not registered in it, the caps are as good as new.
     caps : Caps
         What the dataset would be registered with; see `Caps.of`.
@@ -106,10 +106,10 @@ def foresee(where: str | Path | None, caps: Caps, asks: Iterable[Ask]) -> list[F
     """
     asked = [(ask, canonical(ask.request)) for ask in asks]
     stored: list[int | None] = [None] * len(asked)
-    if where is not None:
+    if location is not None:
         from sfumato.ledger import queries
 
-        known = queries.standing(where, caps, [(request, ask.recipient) for ask, request in asked])
+        known = queries.standing(location, caps, [(request, ask.recipient) for ask, request in asked])
         if known is not None:
             caps, stored = known
     seen: set[tuple[str, str | None]] = set()

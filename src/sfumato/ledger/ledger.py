@@ -54,22 +54,22 @@ class Ledger:
         self._store = store
 
     @classmethod
-    def open(cls, where: str | Path, *, create: bool = True) -> Ledger:
+    def open(cls, location: str | Path, *, create: bool = True) -> Ledger:
         """Open a ledger; make it first if there is none, and bring it up to date if its format is an older one.
 
         Parameters
         ----------
-        where : str or Path
+        location : str or Path
             A file name, or ``postgresql://user@host/database``.
         create : bool
             Whether a missing ledger is made or is an error.
         """
         from sfumato.ledger.database import Store
 
-        return cls(Store.opened(where, create=create))
+        return cls(Store.opened(location, create=create))
 
     @property
-    def where(self) -> str:
+    def location(self) -> str:
         """The file or the address (without a password)."""
         return str(self._store.name)
 
@@ -79,7 +79,7 @@ class Ledger:
         return self._store.created
 
     def __repr__(self) -> str:
-        return f"Ledger({self.where!r})"
+        return f"Ledger({self.location!r})"
 
     def register(
         self,

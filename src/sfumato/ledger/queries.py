@@ -75,13 +75,13 @@ def find(store: Store, dataset: str, request: str | Mapping[str, Any], recipient
 
 
 def standing(
-    where: str | Path, asked: Caps, requests: Sequence[tuple[str, str | None]]
+    location: str | Path, asked: Caps, requests: Sequence[tuple[str, str | None]]
 ) -> tuple[Caps, list[int | None]] | None:
     """Where a dataset stands: its caps, and the entry that paid for each request; ``None`` when it is not registered.
 
     Only reads, and only columns that every format of the ledger has.
     """
-    store = Store.existing(where)
+    store = Store.existing(location)
     if store is None:
         return None
     with store.read() as connection:

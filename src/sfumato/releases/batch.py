@@ -227,7 +227,9 @@ def release(
                 _stop(error, item.request.name, outcomes)
     finally:
         if ledger.created and ledger.history(plan.dataset):
-            notice(f"a new ledger was started at {ledger.where}; nothing counted as spent before. Is it where it should be?")
+            notice(
+                f"a new ledger was started at {ledger.location}: nothing counted as spent before. Is that the right place?"
+            )
     return outcomes
 
 

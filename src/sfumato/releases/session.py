@@ -61,7 +61,7 @@ class Table:
     ) -> None:
         self.dataset = dataset
         self.name = name
-        self._where = ledger
+        self._location = ledger
         self._epsilon = epsilon
         self._rows = rows
         self._source = source
@@ -99,11 +99,11 @@ class Table:
                 raise InputError(
                     "say how much all releases of this table may cost together: sf.open(..., epsilon=1), or give budgets"
                 )
-            where = self._where
-            if where is None:
+            location = self._location
+            if location is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="sfumato-")
-                where = Path(self._folder.name) / "session.ledger"
-            self._ledger = Ledger.open(where)
+                location = Path(self._folder.name) / "session.ledger"
+            self._ledger = Ledger.open(location)
             self._ledger.register(self.name, epsilon=self._epsilon, people=self.facts.budgets)
         return self._ledger
 
