@@ -256,7 +256,7 @@ def mechanisms(kind: str | None = None) -> tuple[Mechanism, ...]:
     Returns
     -------
     tuple of Mechanism
-        In the order in which they were registered.
+        Family by family, each in the order in which they were registered.
 
     Examples
     --------
@@ -265,7 +265,14 @@ def mechanisms(kind: str | None = None) -> tuple[Mechanism, ...]:
     """
     _load()
     found = [m for (of, _), m in _MECHANISMS.items() if kind in (None, of)]
-    return tuple(dict.fromkeys(found))
+    # Whichever family was imported first must not decide the order of a list.
+    return tuple(sorted(dict.fromkeys(found), key=_family))
+
+
+def _family(entry: Mechanism) -> int:
+    """The place of its family; what comes from outside is last."""
+    homes = [home.rpartition(".")[0] for home in _HOMES]
+    return next((i for i, home in enumerate(homes) if entry.make.__module__.startswith(home + ".")), len(homes))
 
 
 def mechanism(kind: str, name: str) -> Mechanism:
