@@ -370,3 +370,19 @@ def test_odd_objects_in_a_frame_are_missing_and_nothing_else(odd):
     assert data.counts("age").sum() == 1
     assert data.count("sex = 'F'") == 1
     assert data.weighted_sums(10**9) == 500_000_000
+
+
+def test_what_an_engine_spills_lies_in_a_folder_of_its_own_that_goes_with_it(tmp_path, monkeypatch):
+    import gc
+    import stat
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    from sfumato.tables.engines import _duckdb
+
+    first, second = _duckdb(), _duckdb()
+    folders = sorted(tmp_path.iterdir())
+    assert len(folders) == 2
+    assert [stat.S_IMODE(f.stat().st_mode) for f in folders] == [0o700, 0o700]
+    del first, second
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []

@@ -7,6 +7,7 @@ holds with all open blocks closed at once.
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Literal
 
@@ -56,6 +57,7 @@ class Account:
         self.steps: list[Step] = []
         self._blocks = [Block("sequence", parties.size)]
         self._lock = threading.Lock()
+        self._process = os.getpid()
 
     # --- blocks ------------------------------------------------------------------------------------------------------
 
@@ -97,6 +99,14 @@ class Account:
 
     # --- spending ----------------------------------------------------------------------------------------------------
 
+    def require_here(self) -> None:
+        """Refuse to spend from the books of another process: after a fork there would be two of them for one limit."""
+        if os.getpid() != self._process:
+            raise PrivacyError(
+                "this Meter belongs to the process that made it: a forked copy would spend the same limit again. Make a "
+                "Meter in each process and divide the budget between them"
+            )
+
     def total(self, extra: Loss | None = None) -> Loss:
         """The total as it would stand if `extra` were added now and every open block closed."""
         found = Loss.nothing(self.parties.size) if extra is None else extra
@@ -107,6 +117,7 @@ class Account:
     def pay(self, price: Loss, label: str, mechanism: str) -> None:
         """Add the price of a call, or refuse it and add nothing."""
         self.require_branch()
+        self.require_here()
         with self._lock:  # two threads must not both take what is left
             after = self.total(price)
             party = after.over(self.limits)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Literal, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,7 @@ T = TypeVar("T")
 Branch = Callable[[], AbstractContextManager[None]]
 Neighbours = Literal["absence", "replacement", "item"]
 
+ONE_METER = "a Meter cannot be copied or stored: two copies would spend one limit twice; keep its guarantee() instead"
 ROSTER_IS_PUBLIC = "the roster of who granted which budget is public and does not depend on the data"
 
 
@@ -62,6 +63,15 @@ class Composition:
         self._answered_by = None if source.private else getattr(source, "answer", None)
         self._assumptions: list[str] = [ROSTER_IS_PUBLIC] if budgets is not None else []
         self._not_private: list[str] = [] if source.private else ["noise from a seed"]
+
+    def __copy__(self) -> NoReturn:
+        raise PrivacyError(ONE_METER)
+
+    def __deepcopy__(self, _memo: Any) -> NoReturn:
+        raise PrivacyError(ONE_METER)
+
+    def __reduce_ex__(self, _protocol: Any) -> NoReturn:
+        raise PrivacyError(ONE_METER)
 
     # --- blocks ----------------------------------------------------------------------------------------------------
 

@@ -71,6 +71,7 @@ def laplace_shares(
     meter.assume(why)
 
     def draw(values: NDArray[np.int64], parts: int) -> NDArray[np.int64]:
+        meter._account.require_here()
         if parts < 1 or int(rates.min()) < parts:
             raise InputError(f"a budget of {int(rates.min())} nano-ε per unit cannot be split into {parts} parts")
         return meter._noisy(as_int64(values), rates // parts, {"parts": parts}, label)

@@ -19,11 +19,16 @@ an Ibis table                              its own backend
 
 from __future__ import annotations
 
+import atexit
 import glob
 import itertools
+import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -152,16 +157,24 @@ def connect(
 
 
 def _duckdb(path: str | None = None) -> Any:
+    """DuckDB in this process; private rows that it spills lie where nobody else can read or spoil them."""
     import ibis
 
-    # DuckDB would spill to a folder beside the caller's files.
-    spill = str(Path(tempfile.gettempdir()) / "sfumato-duckdb")
     if path is None:
+        spill = tempfile.mkdtemp(prefix="sfumato-spill-")
         backend = ibis.duckdb.connect(temp_directory=spill)
-    else:
-        backend = ibis.duckdb.connect(path, read_only=True, temp_directory=spill)
+        weakref.finalize(backend, shutil.rmtree, spill, ignore_errors=True)
+    else:  # connections of one process to one file must agree on the folder
+        backend = ibis.duckdb.connect(path, read_only=True, temp_directory=_spill_of(os.getpid()))
     backend.con.execute("SET enable_progress_bar = false")  # it would write over the caller's output
     return backend
+
+
+@cache
+def _spill_of(_process: int) -> str:
+    folder = tempfile.mkdtemp(prefix="sfumato-spill-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _shared_duckdb(near: Engine | None) -> Any:

@@ -30,6 +30,7 @@ from sfumato.privacy.losses import amplified
 from sfumato.registry import Mechanism, Parameter
 
 WHOLE = 1 << 63
+_NOTCHES = 4
 MOST_VALUES = 4096  # values of the measure that are sampled one by one
 
 
@@ -143,9 +144,13 @@ def keep_thresholds(levels: NDArray[np.int64], loss: int) -> NDArray[np.uint64]:
     share = np.exp(np.minimum(e - t, 0.0)) * -np.expm1(-np.minimum(e, t)) / -np.expm1(-t)
     whole = np.where(levels >= loss, float(WHOLE), np.floor(share * (1 - 2.0**-40) * WHOLE)).astype(np.uint64)
     losses = np.full(levels.size, loss, dtype=np.int64)
+    notches = 0
     while (over := amplified(losses, _as_metered(whole)) > levels).any():
-        # A price is rounded up to whole nano-ε: tiny budgets may need one more notch down.
-        whole[over] = (whole[over] * (1 - 1 / np.maximum(2.0, levels[over]))).astype(np.uint64)
+        # A price is rounded up to whole nano-ε: tiny budgets may need one more notch down. Where notches do not help (a
+        # probability near 2^-63 beside a loss of hundreds of ε) halves do, down to nobody.
+        step = 1 / np.maximum(2.0, levels[over]) if notches < _NOTCHES else 0.5
+        whole[over] = (whole[over] * (1 - step)).astype(np.uint64)
+        notches += 1
     return whole
 
 
