@@ -258,6 +258,8 @@ def test_classifiers_say_what_an_opened_table_can_do_for_them(model):
     table = opened()
     with pytest.raises(InputError, match="synthesize"):
         model.fit(table, ["no"] * 3000)
+    with pytest.raises(InputError, match="PrivPfC"):
+        model.fit(table.dataset, ["no"] * 3000)
     made = table.synthesize(target="ill", epsilon=2)
     with pytest.raises(InputError, match="data frame"):
         made.classifier().predict(table)

@@ -80,6 +80,7 @@ def test_scores_do_not_depend_on_how_the_work_is_cut(case):
         (rolling, "_SHORT"): 2,
         (rows, "_PIECE"): 7,
         (rows, "_CROWDED"): 0,
+        (rows, "_MANY_CLASSES"): 0,
         (scoring, "_MOST_CELLS"): 12,
         (scoring, "_TOGETHER"): 0,
         (scoring, "_MOST_WAITING"): 100,

@@ -10,7 +10,7 @@ import pytest
 from sfumato.errors import InputError
 from sfumato.grids import PrivPfC
 from sfumato.grids.published.cleaning import clean
-from sfumato.grids.published.cuts import cell_codes
+from sfumato.grids.published.cuts import Cut, ScoreCut, cell_codes
 from sfumato.grids.published.plots import plot_schema
 from sfumato.grids.published.sampling import possible_cells
 from sfumato.privacy import Seeded
@@ -64,6 +64,23 @@ def test_cells_that_contradict_the_first_grid_are_empty():
     assert synopsis.counts[:, ~possible].sum() == 0
     leaves = leaves_of_frame(helpers.frame(2000, seed=5), synopsis.attributes)
     assert possible[cell_codes(synopsis.cuts, leaves)].all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_possible_cells_are_those_that_agree_with_some_cell_of_the_first_grid(seed):
+    rng = np.random.default_rng(seed)
+
+    def cut(attribute):
+        starts = np.concatenate([[0], np.sort(rng.choice(np.arange(1, 9), int(rng.integers(1, 4)), replace=False))])
+        return Cut(attribute, starts, tuple(map(str, starts)), 9, f"c{attribute}", ordered=True)
+
+    inner = (cut(0), cut(2))
+    bucket = rng.integers(0, 11, inner[0].size * inner[1].size)
+    cuts = (cut(0), cut(1), cut(2), ScoreCut(inner, bucket, np.zeros((2, bucket.size), dtype=np.int64), level=2))
+    every = np.stack(np.meshgrid(*[np.arange(9)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    found = np.zeros(int(np.prod([c.size for c in cuts])), dtype=bool)
+    found[cell_codes(cuts, every)] = True
+    assert (possible_cells(cuts) == found).all()
 
 
 def test_a_second_grid_on_a_first_of_one_cell_can_be_sampled_and_reported():

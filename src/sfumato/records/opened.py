@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.errors import InputError
+from sfumato.tables.dataset import Dataset
 
 
 def keeps_ledger(table: Any) -> bool:
@@ -14,10 +15,14 @@ def keeps_ledger(table: Any) -> bool:
 
 
 def need_rows(table: Any, what: str) -> None:
-    """Refuse a table that keeps a ledger where rows are needed; `what` says who needs them."""
+    """Refuse a `table` that does not hand out its rows where rows are needed; `what` says who needs them."""
     if keeps_ledger(table):
-        raise InputError(
-            f"{what} needs rows, a data frame or an array; a table opened with sfumato.open does not hand them out: "
-            "table.synthesize(target=..., epsilon=...) charges its ledger and gives what a classifier is made of: "
-            ".classifier() and .sample()"
-        )
+        publish = "table.synthesize(target=..., epsilon=...) charges its ledger and"
+    elif isinstance(table, Dataset):
+        publish = "sfumato.grids.PrivPfC(target=..., epsilon=...).fit(table).synopsis"
+    else:
+        return
+    raise InputError(
+        f"{what} needs rows, a data frame or an array; an opened table does not hand them out: {publish} gives what a "
+        "classifier is made of, .classifier() and .sample()"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,8 @@ def _inside_score(
     """Draw the cell of the first grid, by its noisy counts, among those that agree with the second; narrow the runs."""
     if not cut.inner:  # the first grid was one cell: there is nothing behind its score
         return
-    inner_shape = tuple(c.size for c in cut.inner)
-    inner = np.unravel_index(np.arange(cut.bucket.size), inner_shape)
+    every = np.arange(cut.bucket.size).reshape([c.size for c in cut.inner])
+    inner = np.unravel_index(every.reshape(-1), every.shape)
     weights = np.maximum(cut.noisy.reshape(len(cut.noisy), -1), 0) + 1e-9
     drawn = np.zeros(cells.size, dtype=np.int64)
     key = cells * len(cut.noisy) + classes
@@ -77,11 +78,12 @@ def _inside_score(
         if not rows.size:
             continue
         first = rows[0]
-        fits = cut.node_of_cell == digit[first]
-        for c, node in zip(cut.inner, inner, strict=True):
-            if c.attribute in low:
-                fits &= (c.starts[node] < high[c.attribute][first]) & (c.ends[node] > low[c.attribute][first])
-        possible = np.flatnonzero(fits)
+        box = tuple(
+            slice(*_overlapping(c, low[c.attribute][first], high[c.attribute][first])) if c.attribute in low else slice(None)
+            for c in cut.inner
+        )
+        inside = every[box].reshape(-1)
+        possible = inside[cut.node_of_cell[inside] == digit[first]]
         w = weights[classes[first], possible]
         drawn[rows] = possible[np.minimum(np.searchsorted(np.cumsum(w) / w.sum(), random.random(rows.size)), w.size - 1)]
     for c, node in zip(cut.inner, inner, strict=True):
@@ -98,18 +100,31 @@ def possible_cells(cuts: Sequence[Cut | ScoreCut]) -> NDArray[np.bool_] | None:
     score = next((c for c in cuts if isinstance(c, ScoreCut)), None)
     if score is None:
         return None
-    shape = tuple(c.size for c in cuts)
+    shape = [c.size for c in cuts]
     # A first grid of one cell has one score: all others are impossible.
-    inner = np.unravel_index(np.arange(score.bucket.size), tuple(c.size for c in score.inner)) if score.inner else ()
+    inner = np.unravel_index(np.arange(score.bucket.size), [c.size for c in score.inner]) if score.inner else ()
     behind = {c.attribute: (c.starts[node], c.ends[node]) for c, node in zip(score.inner, inner, strict=True)}
-    fits = np.ones((int(np.prod(shape)), score.bucket.size), dtype=bool)
-    for cut, digit in zip(cuts, np.unravel_index(np.arange(len(fits)), shape), strict=True):
+    # The cells that agree with one cell of the first grid are a box. Boxes are marked by their corners and summed up, which
+    # takes the cells of both grids, not all pairs of them.
+    ends = []
+    for cut in cuts:
         if isinstance(cut, ScoreCut):
-            fits &= digit[:, None] == cut.node_of_cell
+            ends.append((cut.node_of_cell, cut.node_of_cell + 1))
         elif cut.attribute in behind:
-            start, end = behind[cut.attribute]
-            fits &= (start < cut.ends[digit][:, None]) & (end > cut.starts[digit][:, None])
-    return np.asarray(fits.any(axis=1))
+            ends.append(_overlapping(cut, *behind[cut.attribute]))
+        else:
+            ends.append((np.zeros(score.bucket.size, dtype=np.int64), np.full(score.bucket.size, cut.size)))
+    marks = np.zeros([size + 1 for size in shape], dtype=np.int64)
+    for corner in product((0, 1), repeat=len(cuts)):
+        np.add.at(marks, tuple(end[side] for end, side in zip(ends, corner, strict=True)), (-1) ** sum(corner))
+    for axis in range(marks.ndim):
+        np.cumsum(marks, axis=axis, out=marks)
+    return np.asarray(marks[tuple(slice(size) for size in shape)].reshape(-1) > 0)
+
+
+def _overlapping(cut: Cut, low: Any, high: Any) -> tuple[Any, Any]:
+    """The runs of a cut that have leaves in [low, high): the first, and the first after them."""
+    return np.searchsorted(cut.ends, low, side="right"), np.searchsorted(cut.starts, high, side="left")
 
 
 def _leaf(attribute: Attribute, low: NDArray[np.int64], high: NDArray[np.int64], random: Generator) -> NDArray[np.int64]:

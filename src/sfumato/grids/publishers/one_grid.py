@@ -36,7 +36,7 @@ from sfumato.records.levels import Levels
 from sfumato.records.records import Grid, Records, Table
 
 LATTICE = 1000  # the weight of the most generous people; others are rounded down to thousandths of it
-MOST_WORK = 1 << 35  # numbers that scoring a pool may have to look at, if all its grids were as fine as any: minutes
+MOST_WORK = 1 << 34  # numbers that scoring a pool may have to look at, if all its grids were as fine as any: minutes
 TOO_SMALL = "the budget is too small for this release; raise epsilon"
 
 
@@ -106,10 +106,11 @@ def factor_of(meter: Meter) -> int:
 def most_grids(settings: Settings, cells: int, classes: int) -> int:
     """Θ, or fewer where grids of so many cells and classes would take too long to score.
 
-    >>> most_grids(Settings(most=40_000), 6_000, 2), most_grids(Settings(most=40_000), 2_000, 2_000)
-    (40000, 8589)
+    >>> most_grids(Settings(most=40_000), 140_000, 2), most_grids(Settings(most=40_000), 2_000, 2_000)
+    (40000, 4294)
     """
-    return min(settings.most, max(1, MOST_WORK // (cells * classes)))
+    numbers = 1 if classes == 2 else classes  # of two classes only the difference is counted
+    return min(settings.most, max(1, MOST_WORK // (cells * numbers)))
 
 
 def step_rates(

@@ -14,8 +14,10 @@ is free.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from math import comb
 from typing import Literal
@@ -30,6 +32,7 @@ from sfumato.records.records import Grid
 Order = Literal["balanced", "paper"]
 
 _CHUNK = 1 << 21
+_SCATTER = 0x9E3779B1  # a large prime
 _FEWEST = 4  # grids per set of attributes, below which fewer sets are looked at
 
 
@@ -171,8 +174,7 @@ def _layer(taxonomies: Sequence[Levels], width: int, cells: int, budget: int, *,
     total = comb(d, width)
     most_sets = max(1, budget // _FEWEST)
     stride = 1 if whole else -(-total // most_sets)
-    # Multiplying by a large odd number scatters the sets that are kept over the columns.
-    subsets = [s for i, s in enumerate(combinations(range(d), width)) if (i * 0x9E3779B1) % total % stride == 0]
+    subsets = list(combinations(range(d), width)) if stride == 1 else _scattered(d, width, stride)
     found = [_combinations(taxonomies, subset, cells) for subset in subsets]
     share = _level(np.array([len(f) for f in found]), budget)
     rows = []
@@ -182,6 +184,42 @@ def _layer(taxonomies: Sequence[Levels], width: int, cells: int, budget: int, *,
         full[:, subset] = kept
         rows.append(full)
     return np.concatenate(rows) if rows else np.zeros((0, d), dtype=np.int64)
+
+
+def _scattered(d: int, width: int, stride: int) -> list[tuple[int, ...]]:
+    """One in `stride` of the sets of `width` out of `d` columns, in order, scattered over the columns.
+
+    Set number i is taken if ``i * prime % total`` is a multiple of the stride: without looking at all of them, of which
+    there may be too many to count.
+
+    >>> _scattered(5, 2, 4), len(_scattered(1000, 4, 10**7))
+    ([(0, 1), (1, 2), (2, 4)], 4142)
+    """
+    total = comb(d, width)
+    inverse = pow(_SCATTER, -1, total) if total % _SCATTER else 1
+    numbers = sorted(multiple * inverse % total for multiple in range(0, total, stride))
+    return [_subset(number, d, width) for number in numbers]
+
+
+def _subset(number: int, d: int, width: int) -> tuple[int, ...]:
+    """The set of that number, in the order of `itertools.combinations`.
+
+    >>> [_subset(i, 4, 2) for i in range(6)]
+    [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    """
+    found: list[int] = []
+    start = 0
+    for left in range(width, 0, -1):
+        before = partial(_beginning_before, start, d, left)
+        start += bisect_right(range(start, d), number, key=before)
+        found.append(start - 1)
+        number -= before(start - 1)
+    return tuple(found)
+
+
+def _beginning_before(start: int, d: int, width: int, column: int) -> int:
+    """How many sets of `width` columns from `start` on begin before a column."""
+    return comb(d - start, width) - comb(d - column, width)
 
 
 def _level(sizes: NDArray[np.int64], budget: int) -> int:

@@ -21,6 +21,7 @@ from sfumato.records.records import Records, Table
 
 _Column = NDArray[np.integer]
 _PIECE = 1 << 16
+_MANY_CLASSES = 64  # with more, one table of all classes is faster than one call per class
 _CROWDED = 4  # with fewer rows per cell than this, one table of signed weights is faster than one table per class
 
 
@@ -72,6 +73,8 @@ class Rows:
         sizes = [self.taxonomies[j].sizes[level] for j, level in zip(attributes, levels, strict=True)]
         cells = prod(sizes)
         which = tuple(zip(attributes, levels, strict=True))
+        if not self.binary and self.numbers > _MANY_CLASSES:
+            return self._all_classes(which, cells).reshape(self.numbers, *sizes)
         signed = self.binary and (self.weights is not None or cells * _CROWDED > self.size)
         weights = self.signed if signed else self.weights
         piece = max(_PIECE, 2 * cells)
@@ -85,6 +88,13 @@ class Rows:
             tables.append(table.astype(np.int64, copy=False))
         found = (tables[1] - tables[0])[None] if self.binary and not signed else np.stack(tables)
         return found.reshape(len(found), *sizes)
+
+    def _all_classes(self, which: tuple[tuple[int, int], ...], cells: int) -> Table:
+        code = np.repeat(np.arange(self.numbers), np.diff(self.bounds)) * cells
+        inside = self._code(which)
+        if inside is not None:
+            code += inside
+        return np.bincount(code, self.weights, self.numbers * cells).astype(np.int64, copy=False)
 
     @cached_property
     def signed(self) -> NDArray[np.float64]:
