@@ -8,7 +8,7 @@ import pytest
 from sfumato.bench.people_coverage import BUDGETS, EPSILONS, SIZES, coverage_claims, covered, estimates
 from sfumato.people.error_law import LaplacePlusNormal, RatioLaw
 
-RUNS = {"count": 50, "sum": 50, "shifted sum": 40, "mean": 30, "histogram": 4}
+RUNS = {"count": 50, "sum": 50, "shifted sum": 25, "mean": 20, "histogram": 4}
 
 
 def _least(runs, confidence):

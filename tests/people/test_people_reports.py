@@ -43,6 +43,13 @@ def test_overprotection_counts_people_and_error():
     assert "granted more than affine uses" in best.to_dict()["sentence"]
 
 
+def test_overprotection_of_a_mean_is_in_the_unit_of_the_mean():
+    options = {o.mechanism: o for o in preview_mean(TIERS, low=0, high=50)}
+    assert overprotection(options["minimum"]).minimum_rmse == overprotection(options["minimum"]).expected_rmse
+    best = overprotection(options["affine"])
+    assert best.generous_rmse < best.expected_rmse < best.minimum_rmse
+
+
 def test_plots_have_labels():
     options = preview_count(TIERS)
     ax = plot_options(options)

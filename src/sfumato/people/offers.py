@@ -14,7 +14,7 @@ from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.people.answers import every_offer, plan_offer
 from sfumato.people.histogram import plan_histogram
 from sfumato.people.lattice import MOST_POINTS, lattice_between
-from sfumato.people.means import Pair
+from sfumato.people.pairs import Pair
 from sfumato.people.question import Question
 from sfumato.people.reading import DatasetReader, PairReader, Reader
 from sfumato.privacy import Charge, Meter, PersonBudgets, positive_nano

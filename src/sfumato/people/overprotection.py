@@ -15,6 +15,7 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.offers import Offer
 from sfumato.people.answers import plan_offer
+from sfumato.people.pairs import PairPlan
 from sfumato.privacy import NANO, PersonBudgets, as_epsilon
 
 if TYPE_CHECKING:
@@ -107,10 +108,17 @@ def overprotection(offer: Offer) -> Overprotection:
         overprotected=int(budgets.counts[budgets.levels > used].sum()),
         unused_share=unused / granted,
         expected_rmse=float(offer.expected_rmse or 0.0),
-        minimum_rmse=float(plan_offer(question, "minimum").expected_rmse or 0.0),
-        generous_rmse=float(plan_offer(replace(question, budgets=equal), "minimum").expected_rmse or 0.0),
+        minimum_rmse=_by_minimum(offer, budgets),
+        generous_rmse=_by_minimum(offer, equal),
         rows=tuple(_rows(budgets, used)),
     )
+
+
+def _by_minimum(offer: Offer, budgets: PersonBudgets) -> float:
+    """Expected error of the same answer with everybody at the smallest of the budgets."""
+    if isinstance(offer.plan, PairPlan):
+        return offer.plan.remade("minimum", budgets).expected_rmse
+    return float(plan_offer(replace(offer.plan.question, budgets=budgets), "minimum").expected_rmse or 0.0)
 
 
 def _rows(budgets: PersonBudgets, used: np.ndarray[Any, np.dtype[np.int64]]) -> list[dict[str, Any]]:

@@ -1,0 +1,203 @@
+"""Means, and sums of a measure that does not start at zero: one sum around the middle and one count, half a budget each.
+
+With v the measure's lattice value between 0 and `steps` and N the number of people who satisfy the condition,
+
+    total = middle N + unit/2 Σ (2 v - steps),      mean = total / N
+
+so the sum to be noised reaches ``steps`` lattice units of half size on either side: half the noise of a sum from the lower
+bound. Guarantee: two questions in sequence, each within half of everybody's budget.
+
+The interval of a mean is that of a ratio (Fieller 1954; see `error_law.RatioLaw`), not an approximation to first order.
+Where N may be zero it is the whole range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from sfumato.errors import InputError
+from sfumato.offers import Offer
+from sfumato.people.answers import offer_of, plan_offer
+from sfumato.people.bias import bias_warnings
+from sfumato.people.error_law import ErrorLaw, LaplacePlusNormal, RatioLaw
+from sfumato.people.estimate import Estimate
+from sfumato.people.linear import lattice_words
+from sfumato.people.question import Question
+from sfumato.people.reading import PairReader
+from sfumato.privacy import Charge, Meter, PersonBudgets
+from sfumato.registry import mechanism as registered
+
+_ANYTHING = LaplacePlusNormal((1e300,))  # finite, so that it can be written down as JSON
+
+
+@dataclass(frozen=True, eq=False)
+class PairPlan:
+    """A sum around the middle and a count by the same mechanism."""
+
+    question: Question  # of the centred sum
+    centred: Offer
+    ones: Offer
+    low: float
+    high: float
+    kind: Literal["sum", "mean"]
+
+    @property
+    def mechanism(self) -> str:
+        return self.centred.mechanism
+
+    @property
+    def middle(self) -> float:
+        return (self.low + self.high) / 2
+
+    @property
+    def charge(self) -> Charge:
+        first, second = self.centred.charge.people, self.ones.charge.people
+        assert first is not None
+        assert second is not None
+        return Charge.of_people(first + second)
+
+    def remade(self, mechanism: str, budgets: PersonBudgets) -> PairPlan:
+        """The same answer by another mechanism, or for other budgets."""
+        first, second = (replace(o.plan.question, budgets=budgets) for o in (self.centred, self.ones))
+        return replace(self, question=first, centred=plan_offer(first, mechanism), ones=plan_offer(second, mechanism))
+
+    def _expected_count(self) -> float:
+        share = self.ones.plan.question.selectivity
+        return max(1.0, self.question.people * (1.0 if share is None else share))
+
+    @property
+    def expected_rmse(self) -> float:
+        """For a mean: if the selectivity is as guessed (everybody without a guess) and the mean near the middle."""
+        first, second = self.centred.plan.expected_rmse, self.ones.plan.expected_rmse
+        if self.kind == "mean":
+            return float(first) / self._expected_count()
+        return float(np.hypot(first, self.middle * second))
+
+    @property
+    def bias_bound(self) -> float:
+        if self.kind == "sum":
+            return self.centred.bias_bound + abs(self.middle) * self.ones.bias_bound
+        return self._bias_of_mean(self._expected_count())
+
+    def _bias_of_mean(self, count: float) -> float:
+        """Both biases, the count's times how far a mean can lie from the middle, over the number of rows."""
+        reach = (self.high - self.low) / 2
+        return min(2 * reach, (self.centred.bias_bound + reach * self.ones.bias_bound) / count)
+
+    def run(self, reader: Any, meter: Meter) -> Estimate:
+        if not isinstance(reader, PairReader):
+            raise InputError("a mean reads a PairReader(centred=..., ones=...)")
+        total = self.centred.run(reader.centred, meter)
+        count = self.ones.run(reader.ones, meter)
+        law: ErrorLaw
+        if self.kind == "sum":
+            value = self.middle * count.value + total.value
+            law, rounding, bias = _sum_law(total, count, self.middle), total.rounding, self.bias_bound
+            rows = self.question.people * self.question.rows_per_person
+            bounds = (min(0.0, self.low * rows), max(0.0, self.high * rows))
+        else:
+            value, law, rounding, bias = self._ratio(total, count)
+            bounds = (self.low, self.high)
+        warnings = bias_warnings(bias, self.expected_rmse, self.question, kind=self.kind, worst_case=total.bias_in_interval)
+        lattice = lattice_words(self.question, rounding)
+        if law is _ANYTHING:
+            warnings = (*warnings, "the condition may select nobody: the interval is the whole range")
+        return Estimate(
+            value=value,
+            people=self.question.people,
+            law=law,
+            guarantee=meter.guarantee(),
+            mechanism=self.mechanism,
+            expected_rmse=self.expected_rmse,
+            kind=self.kind,
+            bias_bound=bias,
+            bias_in_interval=total.bias_in_interval,
+            bounds=bounds,
+            column=self.question.column,
+            clamped=(self.low, self.high),
+            rounding=rounding,
+            parameters={
+                "sum": {k: v for k, v in total.parameters.items() if k not in lattice},
+                "count": dict(count.parameters),
+                **lattice,
+            },
+            warnings=warnings,
+            details={"count": count.value},
+        )
+
+    def _ratio(self, total: Estimate, count: Estimate) -> tuple[float, ErrorLaw, float, float]:
+        """The mean, the law of its error, and what rounding and bias may do to it."""
+        fewest, most = count.interval(0.99)
+        if fewest <= 0 or count.value <= 0:
+            return self.middle, _ANYTHING, 0.0, self._bias_of_mean(1.0)
+        # Only rows with a value are rounded: `most` of all who might have been.
+        rounding = total.rounding * most / (self.question.people * self.question.rows_per_person) / count.value
+        bias = self._bias_of_mean(count.value)
+        law = RatioLaw(
+            sum_of=LaplacePlusNormal(*_parts(total)),
+            count_of=LaplacePlusNormal(*_parts(count)),
+            ratio=total.value / count.value,
+            count=count.value,
+            reach=(self.high - self.low) / 2,
+            beside=rounding + (bias if total.bias_in_interval else 0.0),
+        )
+        return min(max(self.middle + law.ratio, self.low), self.high), law, rounding, bias
+
+
+def _parts(estimate: Estimate) -> tuple[tuple[float, ...], float]:
+    law = estimate.law
+    if isinstance(law, LaplacePlusNormal):
+        return law.scales, law.sd
+    return (), law.rmse
+
+
+def _sum_law(total: Estimate, count: Estimate, middle: float) -> LaplacePlusNormal:
+    a, sd_a = _parts(total)
+    b, sd_b = _parts(count)
+    # Both see the same people with the same weights, so their sampling errors may add up.
+    return LaplacePlusNormal((*a, *(abs(middle) * x for x in b)), sd_a + abs(middle) * sd_b)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """The two questions behind a mean or a shifted sum, each with half of everybody's budget."""
+
+    budgets: PersonBudgets
+    low: float
+    high: float
+    steps: int = 1000
+    selectivity: float | None = None
+    rows_per_person: int = 1
+    kind: Literal["sum", "mean"] = "mean"
+    rounding: float = 0.0  # by how many steps a value may differ from its point of the lattice
+    column: str | None = None
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite([self.low, self.high]).all() and self.low < self.high):
+            raise InputError(f"a mean needs public bounds low < high, got {self.low!r} and {self.high!r}")
+        if self.steps < 1:
+            raise InputError(f"steps must be at least 1, got {self.steps}")
+
+    @property
+    def measure(self) -> Question:
+        """The centred sum, in half lattice units."""
+        unit = (self.high - self.low) / self.steps / 2
+        bounds: dict[str, Any] = {"low": -self.steps, "high": self.steps, "unit": unit}
+        about: dict[str, Any] = {"rounding": 2 * self.rounding, "column": self.column, "kind": "sum"}
+        return Question(self.budgets, **bounds, **about, rows_per_person=self.rows_per_person, split=2)
+
+    @property
+    def ones(self) -> Question:
+        """The rows that have a value."""
+        return Question(self.budgets, rows_per_person=self.rows_per_person, selectivity=self.selectivity, split=2)
+
+    def offer(self, mechanism: str, **parameters: Any) -> Offer:
+        """Both by one mechanism."""
+        note = registered("mean", mechanism).summary
+        first = plan_offer(self.measure, mechanism, **parameters)
+        second = plan_offer(self.ones, mechanism, **parameters)
+        plan = PairPlan(self.measure, first, second, float(self.low), float(self.high), self.kind)
+        return offer_of(plan, note, self.budgets)
