@@ -86,3 +86,4 @@ def test_the_same_object_prints_in_a_notebook(frame):
     made = tiers(frame).count(share=0.5)
     assert "<table" in made._repr_html_()
     assert "granted" in made._repr_html_()
+    assert "<td>income</td><td>from 0 to 90,000" in tiers(frame)._repr_html_()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -15,7 +16,7 @@ from sfumato.privacy.source import SECURE, Source
 from sfumato.privacy.units import Epsilon
 from sfumato.releases import folder as folders
 from sfumato.releases.asking import Asked, Common, Preview
-from sfumato.releases.certificate import certificate
+from sfumato.releases.certificate import certificate, in_words
 from sfumato.releases.kinds import KindName
 from sfumato.releases.pipeline import charge_and_run, price
 from sfumato.releases.plan import parse_request
@@ -285,6 +286,11 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, columns {', '.join(self.schema.names)})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the public domains of the columns. Nothing is read."""
+        rows = (f"<tr><td>{escape(n)}</td><td>{escape(in_words(self.schema[n]))}</td></tr>" for n in self.schema.names)
+        return f"<table><caption>{escape(self.name)}</caption>{''.join(rows)}</table>"
 
 
 def open(
