@@ -138,6 +138,7 @@ def test_a_publisher_from_outside_is_offered_and_released():
 # --- public sizes -------------------------------------------------------------------------------------------------------
 
 MANY = sf.Schema({f"c{i}": sf.Categorical(["a", "b"]) for i in range(200)} | {"ill": sf.Categorical(["no", "yes"])})
+HUGE = sf.Schema({"x": sf.Numeric(0, 1, bins=1_000_000), "ill": sf.Categorical(["no", "yes"])})
 FINE = sf.Schema({"x": sf.Numeric(0, 1, bins=100_000), "y": sf.Numeric(0, 1, bins=35_000)})
 
 
@@ -145,6 +146,7 @@ FINE = sf.Schema({"x": sf.Numeric(0, 1, bins=100_000), "y": sf.Numeric(0, 1, bin
     ("schema", "epsilon", "mechanism", "parameters", "told"),
     [
         (MANY, 1, "privbayes", {}, "1,353,400 candidates"),
+        (HUGE, 1, "auto", {}, "1,000,002 cells"),
         (helpers.schema(), 1, "privbayes", {"score": "F"}, "binary"),
         (helpers.schema(), 1, "privpfc", {"most": 2.5}, "pool"),
         (helpers.schema(), 1, "privpfc", {"most": "lots"}, "pool"),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, SchemaError
 from sfumato.records.attributes import Attribute, attributes_of
 from sfumato.records.levels import Levels
 from sfumato.tables.domains import Domain
 from sfumato.tables.schema import Schema
+
+MOST_LEAVES = 500_000  # names and levels of that many are made in seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,13 @@ class Task:
         domain = schema[target]
         if domain.size < 2:
             raise InputError(f"the target {target!r} needs at least two classes")
+        named = [c for c in schema.names if c != target] if attributes is None else attributes
+        cells = sum(schema[name].size for name in (*named, target))
+        if cells > MOST_LEAVES:
+            raise SchemaError(
+                f"the columns have {cells:,} cells one after the other; a table for classification takes at most "
+                f"{MOST_LEAVES:,}: use coarser bins, or name fewer `attributes`"
+            )
         return cls(attributes_of(schema, target=target, attributes=attributes), target, domain)
 
     @property
