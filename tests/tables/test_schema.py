@@ -148,3 +148,12 @@ def test_taxonomy_levels():
 def test_refusals_say_what_to_do(build, message):
     with pytest.raises(SchemaError, match=message):
         build()
+
+
+def test_a_tree_of_lists_and_branches_keeps_its_order_in_toml():
+    tree = {"south": {"coast": ["nice"], "inland": ["bern"]}, "north": ["oslo"], "far": {"east": ["tokyo"]}}
+    schema = Schema({"place": Categorical(["oslo", "bern", "nice", "tokyo"], taxonomy=tree)})
+    again = Schema.from_toml(schema.to_toml())
+    assert again == schema
+    assert again["place"].taxonomy.values == ("nice", "bern", "oslo", "tokyo")
+    assert "[columns.place]\n" in schema.to_toml()

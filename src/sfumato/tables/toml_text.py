@@ -26,6 +26,8 @@ def _value(value: Any) -> str:
         return _text(value)
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_value(v) for v in value) + "]"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
     return repr(value)
 
 
@@ -37,7 +39,7 @@ def toml_lines(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator
     low = 0
     values = ["x"]
     """
-    plain = {k: v for k, v in table.items() if not isinstance(v, Mapping)}
+    plain = {k: v for k, v in table.items() if not isinstance(v, Mapping) or _out_of_order(v)}
     if path and (plain or not table):
         yield "[" + ".".join(_key(p) for p in path) + "]"
     for key, value in plain.items():
@@ -45,5 +47,14 @@ def toml_lines(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator
     if path and plain:
         yield ""
     for key, value in table.items():
-        if isinstance(value, Mapping):
+        if key not in plain:
             yield from toml_lines(value, (*path, key))
+
+
+def _out_of_order(table: Mapping[str, Any]) -> bool:
+    """Whether plain entries follow tables in it: TOML can only keep that order inline.
+
+    The order of a taxonomy's branches is the order of its leaves.
+    """
+    kinds = [isinstance(v, Mapping) and not _out_of_order(v) for v in table.values()]
+    return kinds != sorted(kinds)
