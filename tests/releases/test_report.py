@@ -55,6 +55,11 @@ def test_a_mean_names_its_column_its_bounds_and_the_schema(frame, tmp_path):
     assert re.search(r"parameter: sum: \w+", text)
 
 
+def test_a_count_shows_the_bounds_of_its_condition(frame, tmp_path):
+    text = page(tiers(frame).count(where="age >= 65", share=0.5), tmp_path / "old")
+    assert "<td>column age</td><td>from 0 to 99, values beyond clamped to these bounds</td>" in text
+
+
 def test_granted_is_the_grant_and_not_the_share(frame, tmp_path):
     text = page(tiers(frame).count(share=0.5), tmp_path / "count")
     rows = re.findall(r"<tr><td>(strict|open)</td><td>[\d,]+</td><td>([\d.]+)</td><td>([\d.]+)</td><td>([\d.]+)</td>", text)

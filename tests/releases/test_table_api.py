@@ -208,3 +208,10 @@ def test_a_frame_in_a_lasting_ledger_needs_a_name(tmp_path):
     """Two nameless frames would be one dataset, and the second would be answered with figures of the first."""
     with pytest.raises(InputError, match="name='patients'"):
         sf.open(people(), schema=SCHEMA, epsilon=1, rows=N, ledger=tmp_path / "x.ledger")
+
+
+def test_a_preview_says_what_is_odd_about_the_roster_and_the_condition():
+    roster = sf.Roster.tiers({"strict": 0.2, "open": 2.0}, column="consent", counts={"open": 10})
+    seen = sf.open(people(), schema=SCHEMA, budgets=roster).preview("count", where="age < 0", share=0.5)
+    assert "tier 'strict' has no stated head count" in repr(seen)
+    assert "no row can satisfy this condition" in seen._repr_html_()

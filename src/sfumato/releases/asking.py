@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from sfumato.offers import Offer
@@ -47,10 +48,18 @@ class Preview(Sequence[Offer]):
     ----------
     priced : Priced
         The request with its offers.
+    findings : tuple of str
+        What is odd about the roster, in sentences with head counts.
     """
 
-    def __init__(self, priced: Priced) -> None:
+    def __init__(self, priced: Priced, findings: tuple[str, ...] = ()) -> None:
         self.priced = priced
+        self.findings = findings
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What public facts say beside the prices."""
+        return (*self.priced.notes, *self.findings)
 
     def __len__(self) -> int:
         return len(self.priced.offers)
@@ -76,7 +85,8 @@ class Preview(Sequence[Offer]):
         )
 
     def __repr__(self) -> str:
-        return str(self.to_frame().to_string(index=False))
+        return "\n".join([self.to_frame().to_string(index=False), *(f"note: {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
-        return str(self.to_frame().to_html(index=False))
+        notes = "".join(f"<p>note: {escape(note)}</p>" for note in self.notes)
+        return f"{self.to_frame().to_html(index=False)}{notes}"

@@ -10,6 +10,7 @@ from sfumato.privacy.charge import Charge
 from sfumato.privacy.units import epsilon_text
 from sfumato.releases.pipeline import Priced, schema_digest
 from sfumato.results import Result
+from sfumato.tables.predicate_tree import columns_of
 
 CERTIFICATE_VERSION = 2
 
@@ -48,10 +49,11 @@ def certificate(
 
 
 def schema_record(priced: Priced) -> dict[str, Any]:
-    """The digest of the schema, and the public domains of the columns that were asked for."""
+    """The digest of the schema, and the public domains of the columns that were asked for or stand in the condition."""
     schema, request = priced.facts.schema, priced.request
     asked = [request.parameters.get(k) for k in ("column", "target")]
-    names = [n for n in (*asked, *request.parameters.get("columns", ()), *request.parameters.get("attributes", ())) if n]
+    lists = [request.parameters.get(k) or () for k in ("columns", "attributes")]
+    names = [n for n in (*asked, *lists[0], *lists[1], *sorted(columns_of(schema.condition(request.where)))) if n]
     return {
         "digest": schema_digest(priced.facts),
         "columns": {name: in_words(schema[name]) for name in dict.fromkeys(names)},

@@ -18,10 +18,12 @@ _STYLE = """
   :root { --ink: #e6e9f0; --soft: #a3abbd; --line: #3a4254; --back: #151922; --card: #1e2430; } }
 body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--back);
   max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
+h1, p { overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 .soft { color: var(--soft); } .big { font-size: 2.2rem; font-weight: 600; }
 .promise { background: var(--card); border-left: 4px solid #0072b2; padding: .8rem 1rem; }
 .warn { border-left-color: #e69f00; } .stop { border-left-color: #d55e00; font-weight: 600; }
+.wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 td, th { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); }
 figure { margin: 1rem 0; background: #fff; border-radius: 6px; } img { max-width: 100%; display: block; }
@@ -33,10 +35,10 @@ _MOST_ROWS = 40
 def report(result: Result, made: Mapping[str, Any]) -> str:
     """The page. `made` is the certificate."""
     guarantee, asked = made["guarantee"], made["asked"]
-    name = str(made["release"])
+    name, software = str(made["release"]), f"sfumato {made['software']['version']}"
     parts = [
         f"<h1>{_text(name)}</h1>",
-        f"<p class=soft>{_text(_question(made))} · {_text(made['created'])} · sfumato {made['software']['version']}</p>",
+        f"<p class=soft>{_text(_question(made))} · {_text(made['created'])} · {_text(software)}</p>",
         _headline(result),
         _figure(result, f"Plot of {name}"),
         "<h2>What is promised</h2>",
@@ -180,7 +182,7 @@ def _rows(pairs: dict[str, Any]) -> str:
 def _table(head: list[str], rows: list[list[Any]]) -> str:
     top = "".join(f"<th>{_text(h)}</th>" for h in head)
     body = "".join("<tr>" + "".join(f"<td>{_text(c)}</td>" for c in row) + "</tr>" for row in rows)
-    return f"<table><tr>{top}</tr>{body}</table>"
+    return f"<div class=wide><table><tr>{top}</tr>{body}</table></div>"  # on a phone the table scrolls, not the page
 
 
 def _brief(value: Any) -> str:

@@ -128,7 +128,8 @@ class Table:
         Preview
             Prints as a table; a sequence of `Offer`.
         """
-        return Preview(price(self._request(kind, asked), self.facts))
+        found = () if self.facts.roster is None else self.facts.roster.findings()
+        return Preview(price(self._request(kind, asked), self.facts), found)
 
     def count(
         self,
