@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
-from sfumato.privacy.composition import Neighbours
 from sfumato.privacy.meter import Meter
+from sfumato.privacy.terms import Neighbours
 from sfumato.privacy.units import Epsilon, positive_nano
 
 if TYPE_CHECKING:

@@ -6,11 +6,13 @@ vector), one choice (`noise.choose`), a `Meter` through which both go, and a `Gu
 
 from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBudgets
 from sfumato.privacy.charge import Charge
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.group_losses import GroupLosses
 from sfumato.privacy.guarantee import Guarantee, Step
 from sfumato.privacy.loss import Loss
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.source import SECURE, Secure, Seeded, Source
+from sfumato.privacy.terms import Terms
 from sfumato.privacy.units import NANO, Epsilon, Nano, NanoArray, as_epsilon, nano_down, nano_up, positive_nano
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "AttributeBudgets",
     "Charge",
     "Epsilon",
+    "Exact",
     "GroupLosses",
     "Guarantee",
     "Loss",
@@ -31,6 +34,7 @@ __all__ = [
     "Seeded",
     "Source",
     "Step",
+    "Terms",
     "as_epsilon",
     "nano_down",
     "nano_up",

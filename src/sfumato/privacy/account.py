@@ -7,6 +7,7 @@ holds with all open blocks closed at once.
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from typing import Literal
@@ -22,10 +23,14 @@ from sfumato.privacy.units import epsilon_text
 Kind = Literal["sequence", "parallel", "sampled"]
 
 
+_NUMBERS = itertools.count()  # of blocks: what was drawn in one is never taken for what was drawn in another
+
+
 class Block:
     """One open block: its rule and what was spent in it so far."""
 
     def __init__(self, kind: Kind, parties: int, probability: NDArray[np.float64] | None = None) -> None:
+        self.number = next(_NUMBERS)
         self.kind = kind
         self.spent = Loss.nothing(parties)
         self.probability = probability
@@ -96,6 +101,11 @@ class Account:
         """Refuse a noisy call inside a sample that nobody drew."""
         if not all(block.drawn for block in self._blocks):
             raise PrivacyError("a call inside meter.sampled must use what its sample function returns; it was never called")
+
+    def require_made_of_samples(self, samples: frozenset[int]) -> None:
+        """Refuse a private value inside a sample that it was not made of: it would get the price of sampled data."""
+        if any(block.kind == "sampled" and block.number not in samples for block in self._blocks):
+            raise PrivacyError("a private value inside meter.sampled must be made of what its sample function returns")
 
     # --- spending ----------------------------------------------------------------------------------------------------
 

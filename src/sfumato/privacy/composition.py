@@ -6,10 +6,9 @@ is written down as it happens; `guarantee` says what all calls so far promise to
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, NoReturn, Protocol, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,17 +19,27 @@ from sfumato.privacy.account import Account
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.calls import Call
 from sfumato.privacy.charge import Charge
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.group_losses import GroupLosses
-from sfumato.privacy.guarantee import NEIGHBOURS, Guarantee
+from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import FAR, Loss, Parties
 from sfumato.privacy.source import SECURE, Generator, Source
+from sfumato.privacy.terms import Neighbours, Terms
 
 T = TypeVar("T")
 Branch = Callable[[], AbstractContextManager[None]]
-Neighbours = Literal["absence", "replacement", "item"]
 
 ONE_METER = "a Meter cannot be copied or stored: two copies would spend one limit twice; keep its guarantee() instead"
 ROSTER_IS_PUBLIC = "the roster of who granted which budget is public and does not depend on the data"
+
+
+class Sample(Protocol):
+    """What `Composition.sampled` yields: exact counts per group in, the sampled counts out (an `Exact` for an `Exact`)."""
+
+    @overload
+    def __call__(self, counts: Exact[ArrayLike], /) -> Exact[NDArray[np.int64]]: ...
+    @overload
+    def __call__(self, counts: ArrayLike, /) -> NDArray[np.int64]: ...
 
 
 class Composition:
@@ -47,14 +56,18 @@ class Composition:
         neighbours: Neighbours = "absence",
         source: Source = SECURE,
     ) -> None:
-        if rows_per_person < 1:
-            raise InputError(f"rows_per_person must be at least 1, got {rows_per_person}")
-        if neighbours not in NEIGHBOURS:
-            raise InputError(f"neighbours must be one of {', '.join(NEIGHBOURS)}, got {neighbours!r}")
+        self.terms = Terms(
+            rows_per_person=rows_per_person,
+            neighbours=neighbours,
+            limit=limit,
+            budgets=budgets,
+            granted=None if granted is None else np.asarray(granted, dtype=np.int64),
+            attributes=tuple(attributes),
+        )
         self.budgets = budgets
-        self.attributes = tuple(attributes)
-        self.rows_per_person = operator.index(rows_per_person)
-        self.neighbours: Neighbours = neighbours
+        self.attributes = self.terms.attributes
+        self.rows_per_person = self.terms.rows_per_person
+        self.neighbours: Neighbours = self.terms.neighbours
         self._parties = Parties(budgets, self.attributes)
         self._account = Account(self._parties, _limits(self._parties, limit))
         self._groups = None if budgets is None else GroupLosses.of(budgets, granted=granted)
@@ -63,6 +76,19 @@ class Composition:
         self._answered_by = None if source.private else getattr(source, "answer", None)
         self._assumptions: list[str] = [ROSTER_IS_PUBLIC] if budgets is not None else []
         self._not_private: list[str] = [] if source.private else ["noise from a seed"]
+
+    @classmethod
+    def under(cls, terms: Terms, *, source: Source = SECURE) -> Self:
+        """A Meter that holds a release to its `terms`, with noise from `source`."""
+        return cls(
+            limit=terms.limit,
+            budgets=terms.budgets,
+            granted=terms.granted,
+            attributes=terms.attributes,
+            rows_per_person=terms.rows_per_person,
+            neighbours=terms.neighbours,
+            source=source,
+        )
 
     def __copy__(self) -> NoReturn:
         raise PrivacyError(ONE_METER)
@@ -108,11 +134,12 @@ class Composition:
             self._account.close()
 
     @contextmanager
-    def sampled(self, thresholds: ArrayLike) -> Iterator[Callable[[ArrayLike], NDArray[np.int64]]]:
+    def sampled(self, thresholds: ArrayLike) -> Iterator[Sample]:
         """Calls inside see a random sample: a record of group g is kept with probability ``thresholds[g] / 2**63``.
 
         Yields the function that samples exact counts per group. A noisy call inside is refused until it was used, so that
-        the sample and its price do not drift apart; every value inside must be made from what it returns.
+        the sample and its price do not drift apart; every value inside must be made from what it returns, and an `Exact`
+        that was not is refused.
         """
         if self.neighbours != "absence":
             raise PrivacyError("sampling is priced against absence only; ask for neighbours='absence'")
@@ -120,15 +147,18 @@ class Composition:
         limits = np.broadcast_to(noise.check_thresholds(thresholds), (self._parties.groups,))
         block = self._account.open("sampled", np.minimum(limits / 2.0**63 * (1 + 2.0**-50), 1.0))
 
-        def sample(counts: ArrayLike) -> NDArray[np.int64]:
-            if not self._account.inside(block):
-                raise InputError("the sampled block is closed: draw its sample inside")
-            block.drawn = True
+        def drawn(counts: ArrayLike) -> NDArray[np.int64]:
             call = Call("sample", counts, {"thresholds": limits})
             return self._answer(call, lambda: noise.binomial(counts, limits, source=self._source))
 
+        def sample(counts: Any, /) -> Any:
+            if not self._account.inside(block):
+                raise InputError("the sampled block is closed: draw its sample inside")
+            block.drawn = True
+            return counts.map(drawn).drawn_from(block.number) if isinstance(counts, Exact) else drawn(counts)
+
         try:
-            yield sample
+            yield cast(Sample, sample)
         finally:
             self._account.close()
 
@@ -138,10 +168,30 @@ class Composition:
         """Randomness for what is done *after* the noise (sampling a table from a synopsis). Free, and never noise."""
         return self._source.generator()
 
-    def deal(self, records: int, parts: int) -> NDArray[np.int64]:
+    @overload
+    def deal(self, records: Exact[int], parts: int) -> Exact[NDArray[np.int64]]: ...
+    @overload
+    def deal(self, records: int, parts: int) -> NDArray[np.int64]: ...
+    def deal(self, records: int | Exact[int], parts: int) -> NDArray[np.int64] | Exact[NDArray[np.int64]]:
         """A part for every record, independent and secret: who is where decides whom a branch speaks of. Free."""
-        call = Call("deal", records, {"parts": parts})
-        return self._answer(call, lambda: (self._source.words(records) % np.uint64(parts)).astype(np.int64))
+
+        def dealt(count: int) -> NDArray[np.int64]:
+            call = Call("deal", count, {"parts": parts})
+            return self._answer(call, lambda: (self._source.words(count) % np.uint64(parts)).astype(np.int64))
+
+        return records.map(dealt) if isinstance(records, Exact) else dealt(records)
+
+    def _open_for_noise(self, value: Any) -> Any:
+        """What is to meet its noise: opened if it is private, called if it is a function, or itself."""
+        if not isinstance(value, Exact):
+            return value() if callable(value) else value
+        if value.rows_per_person > self.rows_per_person:
+            raise PrivacyError(
+                f"one person may own {value.rows_per_person} rows of this table, but the Meter prices "
+                f"{self.rows_per_person}; make it under the terms of the table's schema: Meter.under(schema.terms)"
+            )
+        self._account.require_made_of_samples(value.samples)
+        return value._opened_by_the_meter(tell=not self._source.private)
 
     def _answer(self, call: Call, draw: Callable[[], T]) -> T:
         """The one place where an exact value meets its noise."""

@@ -10,7 +10,7 @@ The loss of a call follows from its weights alone (see `noise`): a record of per
 times the rows a person may own, times two against replacement (one record leaves, another enters). Calls in sequence
 add up; branches over disjoint people take the maximum per group; inside a random sample of the people a loss l becomes
 ``ln(1 + p (e^l - 1))`` (Balle, Barthe & Gaboardi 2018, exact for absence). A call that would pass the limit is refused
-before its value is computed.
+before its value is computed. Private values are `Exact`: only the calls below open one.
 
 The prices are in `pricing` and `losses`, blocks and the guarantee in `composition`, the adding up in `account`.
 """
@@ -27,6 +27,7 @@ from sfumato.errors import InputError
 from sfumato.privacy import noise
 from sfumato.privacy.calls import Call
 from sfumato.privacy.composition import Composition
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.integers import add_held, as_int64
 from sfumato.privacy.loss import Loss
 from sfumato.privacy.losses import objective_loss, output_loss, product_up
@@ -34,7 +35,7 @@ from sfumato.privacy.partition import least_cost, partition_price
 from sfumato.privacy.pricing import Touches, per_attribute, per_unit, price_of
 from sfumato.privacy.units import Nano, NanoArray
 
-Values = NDArray[np.int64] | Sequence[int] | Callable[[], Any]
+Values = Exact[Any] | NDArray[np.int64] | Sequence[int] | Callable[[], Any]
 
 
 class Meter(Composition):
@@ -84,8 +85,8 @@ class Meter(Composition):
 
         Parameters
         ----------
-        values : integers, or a function that returns them
-            The function is called only after the price was accepted.
+        values : Exact of integers
+            Opened only after the price was accepted. Public integers, and a function that returns some, are taken too.
         rate : int or integers
             Nano-ε per unit, one for all coordinates or one each.
         weights : int or integers per person group
@@ -105,7 +106,7 @@ class Meter(Composition):
         """
         rates = noise.check_rates(rate)
         charged = self._pay(self._noise_price(rates, weights, touches, attributes), label, "laplace")
-        exact = as_int64(values() if callable(values) else values)
+        exact = as_int64(self._open_for_noise(values))
         if rates.ndim and rates.shape != exact.shape:
             raise InputError(f"{rates.size} noise rates for {exact.size} values")
         return self._noisy(exact, rates, {"weights": weights, "touches": touches}, label, charged)
@@ -141,13 +142,14 @@ class Meter(Composition):
         self._answer(Call("charge", public=public, label=label, charged=charged), lambda: None)
 
     def choose(
-        self, scores: ArrayLike | Callable[[], ArrayLike], *, rate: int, spread: ArrayLike = 1, label: str = ""
+        self, scores: Exact[Any] | ArrayLike | Callable[[], ArrayLike], *, rate: int, spread: ArrayLike = 1, label: str = ""
     ) -> int:
         """Choose the index of a high score (see `noise.choose`).
 
         Parameters
         ----------
-        scores : numbers, or a function that returns them
+        scores : Exact of numbers
+            Public ones, or a function that returns some, are taken too.
         rate : int
             Nano-ε per unit of score.
         spread : number or one per person group
@@ -161,7 +163,7 @@ class Meter(Composition):
         """
         rate = int(noise.check_rates(rate))
         charged = self._pay(self._price(1, product_up(spread, rate)), label, "choice")
-        exact = scores() if callable(scores) else scores
+        exact = self._open_for_noise(scores)
         call = Call("choice", exact, {"rate": rate, "spread": spread}, label, charged)
         return self._answer(call, lambda: noise.choose(exact, rate=rate, source=self._source))
 
@@ -173,7 +175,8 @@ class Meter(Composition):
         Parameters
         ----------
         starts, stops : integers
-        costs : integers, or a function that returns them
+        costs : Exact of integers
+            Public ones, or a function that returns some, are taken too.
         rate : integers
             Nano-ε per unit of cost, for each interval.
         moves : integers
@@ -187,7 +190,7 @@ class Meter(Composition):
         """
         rates, first, last = noise.check_rates(rate), as_int64(starts), as_int64(stops)
         charged = self._pay(self._price(partition_price(rates, as_int64(moves)), 1), label, "partition")
-        exact = as_int64(costs() if callable(costs) else costs)
+        exact = as_int64(self._open_for_noise(costs))
         call = Call("partition", exact, {"starts": first, "stops": last, "rate": rates, "moves": moves}, label, charged)
         return self._answer(call, lambda: least_cost(first, last, exact - noise.geometric(rates, source=self._source)))
 

@@ -30,6 +30,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import SchemaError
+from sfumato.privacy.terms import Terms
 from sfumato.tables.domains import Domain, domain_from_plain
 from sfumato.tables.lattice import Lattice
 from sfumato.tables.toml_text import toml_lines
@@ -156,6 +157,11 @@ class Schema:
 
     def __contains__(self, name: object) -> bool:
         return name in self.columns
+
+    @property
+    def terms(self) -> Terms:
+        """Whom a release from this table is held to protect: the unit and its rows. Whoever prices one starts from here."""
+        return Terms(person=self.unit.person, rows_per_person=self.unit.rows_per_person)
 
     @property
     def names(self) -> tuple[str, ...]:

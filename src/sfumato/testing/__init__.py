@@ -21,6 +21,18 @@ Whatever it touches is marked *not private*.
 from sfumato.privacy.calls import Call
 from sfumato.testing.comparison import Compared, compare, log_probability, vector_loss
 from sfumato.testing.replaying import Replay, replay
+from sfumato.testing.revealing import reveal
 from sfumato.testing.tape import LeakError, Tape
 
-__all__ = ["Call", "Compared", "LeakError", "Replay", "Tape", "compare", "log_probability", "replay", "vector_loss"]
+__all__ = [
+    "Call",
+    "Compared",
+    "LeakError",
+    "Replay",
+    "Tape",
+    "compare",
+    "log_probability",
+    "replay",
+    "reveal",
+    "vector_loss",
+]
