@@ -9,7 +9,7 @@ each run deals the values to the tiers anew.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from sfumato.histograms import Bins, release_histogram
 from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.people import Estimate, PairReader, SumReader, offers
 from sfumato.people.histogram import plan_histogram
-from sfumato.privacy import Meter, PersonBudgets, Seeded
+from sfumato.privacy import Exact, Meter, PersonBudgets, Seeded
 from sfumato.tables import Categorical, Numeric, Schema
 
 Integers = NDArray[np.int64]
@@ -102,16 +102,20 @@ def _asked(kind: str, people: People, offer: Offer, budgets: PersonBudgets, rng:
     everybody, members = people.dealt(budgets, rng)
     plan, values = offer.plan, people.values
     if kind == "count":
-        return SumReader(tuple(members.sum(axis=1).tolist())), float(people.members.sum())
+        return _known(members.sum(axis=1)), float(people.members.sum())
     if kind == "sum":
         points = on_lattice(values, 0.0, plan.question.high * plan.question.unit, plan.question.high)
-        return SumReader(_sums(everybody, points)), math.fsum(people.heads * values)
+        return _known(_sums(everybody, points)), math.fsum(people.heads * values)
     chosen, heads = (members, people.members) if kind == "mean" else (everybody, people.heads)
     steps = plan.question.high
     points = on_lattice(values, plan.low, plan.high, 2 * steps) - steps
     truth = math.fsum(heads * values)
-    reader = PairReader(SumReader(_sums(chosen, points)), SumReader(tuple(chosen.sum(axis=1).tolist())))
+    reader = PairReader(_known(_sums(chosen, points)), _known(chosen.sum(axis=1)))
     return reader, truth / max(1, int(heads.sum())) if kind == "mean" else truth
+
+
+def _known(sums: Iterable[int]) -> SumReader:
+    return SumReader(Exact(tuple(int(total) for total in sums)))
 
 
 def _sums(heads: Integers, points: Integers) -> tuple[int, ...]:
