@@ -168,7 +168,7 @@ def _covered_bins(budgets: str, epsilon: float, n: int, runs: int, confidence: f
         else:
             table, _ = people.dealt(granted, rng)
             cells = np.array([np.bincount(place, weights=row, minlength=bins.size) for row in table]).astype(np.int64)
-            made = plan_histogram(granted, bins).run(lambda weights, cells=cells: weights @ cells, meter)  # type: ignore[misc]
+            made = plan_histogram(granted, bins).run(lambda weights, cells=cells: Exact(weights @ cells), meter)  # type: ignore[misc]
         low, high = made.interval(confidence)
         inside += ((low <= truth) & (truth <= high)).tolist()
     return inside
