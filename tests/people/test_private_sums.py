@@ -109,7 +109,7 @@ def test_nobody_moves_an_answer_from_a_table_further_than_is_charged(kind, rows)
         return made.to_dict()
 
     worst = np.zeros(2)
-    for who, tier, _ in people:
+    for who, tier, _ in (people[i] for i in (0, 1, 6, 7)):  # both tiers at both bounds
         found = replay(run, frame, frame[frame["who"] != who])
         assert found.same_output
         group = ["strict", "open"].index(tier)
