@@ -145,7 +145,7 @@ def test_before_the_first_term_every_record_weighs_a_full_unit(monkeypatch):
 def test_every_estimator_is_tried():
     """Those with noise on coefficients or on the objective have tests of their own, here and in test_erm_privacy."""
     made = {type(make({})).__name__ for make in MAKERS.values()}
-    own = {"OutputPerturbation", "PrivateLogisticRegression", "PrivateSVM", "NoiseFree"}
+    own = {"OutputPerturbation", "PrivateLogisticRegression", "PrivateSVM"}
     assert made | own == set(c.__all__)
 
 

@@ -14,7 +14,6 @@ u <= N²/2 the score changes by ``(u - N δ)/(N (N + 1))``, in [-1, 1/2]: spread
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -23,10 +22,10 @@ import numpy as np
 from sfumato.grids.published.cuts import cuts_of
 from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.base import Publisher, noise_of
-from sfumato.grids.publishers.one_grid import factor_of
 from sfumato.grids.publishers.settings import MOST_CELLS
 from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.quality import SCALE
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.units import Nano
@@ -74,8 +73,8 @@ class PPH(Publisher):
         choice_rate(Nano(left // 2 // len(task.attributes)), SPREAD)  # no more columns are chosen than there are
         return noise_of(left - left // 2), ""
 
-    def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Synopsis:
-        size, budget = self._size(records, meter, self._budget(factor_of(meter)))
+    def release(self, records: Exact[Records], task: Task, meter: Meter) -> Synopsis:
+        size, budget = self._size(records, meter, self._budget(meter.terms.factor))
         per_number = max(2.0, (size / math.sqrt(math.log(max(size, 3.0)))) ** (2.0 / (2 + 3)))
         level = {}
         for j, levels in enumerate(task.taxonomies):
@@ -97,7 +96,7 @@ class PPH(Publisher):
             if not options:
                 break
             chosen = meter.choose(
-                partial(_scores, records, options),
+                records.map(partial(_scores, options)),
                 rate=choice_rate(each, SPREAD),
                 spread=SPREAD,
                 label=f"{self.mechanism}: column {step + 1}",
@@ -109,8 +108,8 @@ class PPH(Publisher):
         return self._publish(records, task, meter, cuts=cuts, rate=rate, size=size, parameters=parameters)
 
 
-def _scores(records: Callable[[], Records], options: list[Grid]) -> list[float]:
-    return [undiscerned(records(), option) for option in options]
+def _scores(options: list[Grid], records: Records) -> list[float]:
+    return [undiscerned(records, option) for option in options]
 
 
 MECHANISM = Mechanism(
