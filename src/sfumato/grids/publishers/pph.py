@@ -5,10 +5,21 @@ are added one at a time for *discernibility*: how many pairs of records of diffe
 Categories enter with all their values, numbers cut into as many pieces as Lei's rule says. How many columns are taken
 depends on N and public facts only.
 
-**Guarantee.** The number of pairs is as sensitive as N is large, so the sound score is ``-u / N``, u being the pairs of
-different classes in the *same* cell (which ranks columns alike). One more record raises u by δ <= N and N by one; since
-u <= N²/2 the score changes by ``(u - N δ)/(N (N + 1))``, in [-1, 1/2]: spread 3/2, plus two units for rounding to
-2**-16. The `columns` choices share half of the budget, the counts get the rest, and steps in sequence add up.
+**Guarantee.** The number of pairs is as sensitive as N is large, so the sound score is ``-u / N`` (0 for an empty table), u
+being the pairs of different classes in the *same* cell (which ranks columns alike). One more record, of class k, raises u
+by δ, the records of other classes in its cell, and N by one: the score changes by ``(u - N δ)/(N (N + 1))``. Between two
+candidates A and B on the same table these changes differ by at most ``N/(N + 1) < 1``:
+
+- Of the N records let m be of other classes than k, V the pairs of different classes among those m. Then
+  ``u_A - N δ_A <= u_A <= m (N - m) + V``.
+- B puts δ_B = m - e of the m into the record's cell. Their own pairs count in u_B, so V - u_B is at most the pairs with one
+  of the e others, ``e (m - e) + e²/2``; and ``N δ_B - u_B <= N (m - e) - V + e (m - e) + e²/2``.
+- The sum is at most ``2 N m - m² - e (N - m) - e²/2 <= N²``; divide by N (N + 1). An empty table has no pairs before or
+  after: its scores do not change.
+
+N is private, so 1 is paid. Scores are rounded down to multiples of 2**-16, which moves a difference of changes by less than
+two units; being a multiple of the unit itself it is at most one unit above 1. The `columns` choices share half of the
+budget, the counts get the rest, and steps in sequence add up.
 """
 
 from __future__ import annotations
@@ -32,7 +43,7 @@ from sfumato.privacy.units import Nano
 from sfumato.records.records import Grid, Records
 from sfumato.registry import Mechanism
 
-SPREAD = 1.5 + 2.0 / SCALE
+SPREAD = 1.0 + 1.0 / SCALE
 
 
 def undiscerned(records: Records, grid: Grid) -> float:
