@@ -70,6 +70,17 @@ def partitions(n):
     return np.array(found).reshape(len(found), n)
 
 
+@pytest.mark.parametrize("n", [10, 1_000, 10**6])
+def test_discernibility_comes_close_to_its_spread_in_large_tables(n):
+    """All others are of one class: one column keeps the new record apart, the other puts it among them."""
+    taxonomies = (Levels.flat("apart", ["0", "1"]), Levels.flat("among", ["0", "1"]))
+    rows, classes = np.array([[0, 0], [1, 0]]), np.array([0, 1])
+    full = Records(taxonomies, rows, classes, ("a", "b"), np.array([n, 1]))
+    less = Records(taxonomies, rows[:1], classes[:1], ("a", "b"), np.array([n]))
+    apart, among = (undiscerned(full, ((j, 1),)) - undiscerned(less, ((j, 1),)) for j in (0, 1))
+    assert n / (n + 1) - 2**-15 <= apart - among <= PPH_SPREAD
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4])
 def test_no_table_and_no_pair_of_columns_moves_discernibility_by_more_than_its_spread(n):
     """Exhaustive: every table of n records of three classes, every record more, every column that there could be."""
