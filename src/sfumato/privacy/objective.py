@@ -3,12 +3,13 @@
 ``Σ_u w_u l(z_u·f) + λ/2 ‖f‖²`` for rows ``z = y x`` with ‖z‖ <= 1, where l is the logistic loss (curvature 1/4) or the Huber
 hinge of half-width 1/2 (curvature 1); both have |l'| <= 1.
 
-**How far a gradient is off.** With u = 2**-53: the margin ``z·f`` of k terms is off by at most ``k u Σ_j |z_j f_j|``, in any
-order of summation, which moves the slope by at most the curvature times that; evaluating the slope adds 4 u (the hyperbolic
-tangent is assumed within 4 units in the last place), the two products 2 u, and a pairwise sum of n terms (what NumPy does
-along a contiguous axis, in runs of 128 with 8 sums each) fewer than ``20 + log2 n`` more. A row has norm at most one, so
-the norm of the error is at most ``u Σ_u w_u (26 + log2 n + c k Σ_j |z_uj f_j|)``, and the last additions (penalty, noise)
-add ``4 u`` times their size. `Objective.gradient` returns that number, a little widened for its own rounding.
+**How far a gradient is off.** With u = 2**-53: the margin ``z·f`` of k terms is off by at most ``δ = k u Σ_j |z_j f_j|``, in
+any order of summation, which moves the slope by at most δ times the largest second derivative within δ of the margin;
+evaluating the slope adds 4 u (the hyperbolic tangent is assumed within 4 units in the last place), the two products 2 u, and
+a pairwise sum of n terms (what NumPy does along a contiguous axis, in runs of 128 with 8 sums each) fewer than
+``20 + log2 n`` more. A row has norm at most one, so the norm of the error is at most ``Σ_u w_u (u (26 + log2 n) + c_u δ_u)``,
+and the last additions (penalty, noise) add ``4 u`` times their size. `Objective.gradient` returns that number, a little
+widened for its own rounding.
 """
 
 from __future__ import annotations
@@ -48,6 +49,16 @@ def loss_slope(kind: LossKind, margin: Floats) -> Floats:
     if kind == "logistic":
         return np.asarray(0.5 * (np.tanh(margin / 2) - 1))
     return np.asarray(-np.clip((1 + HALF_WIDTH - margin) / (2 * HALF_WIDTH), 0.0, 1.0))
+
+
+def _slope_error(kind: LossKind, margin: Floats, slope: Floats, away: Floats) -> Floats:
+    """How far the slope is off where the margin is `away`: that, times the largest second derivative on the way."""
+    if kind == "logistic":  # whose second derivative changes by no more than e^x over a distance x
+        steepest = np.minimum((-slope * (1 + slope) + 4 * _ULP) * np.exp(np.minimum(away, 1.0)), CURVATURE[kind])
+        steepest = np.where(away < 1.0, steepest, CURVATURE[kind])
+    else:
+        steepest = np.where(np.abs(1 - margin) <= HALF_WIDTH + 2 * away, CURVATURE[kind], 0.0)
+    return np.asarray(np.minimum(steepest * away, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,24 +105,28 @@ class Objective:
 
     def gradient(self, f: Floats, noise: Floats) -> tuple[Floats, float]:
         """The gradient at `f`, with the noise, and how far from the true one its norm may be."""
-        terms = 0.0
+        moved = 0.0
         if isinstance(self.signed, np.ndarray):
             parts, longest = [], self.signed.shape[1]
             for start in range(0, self.weights.size, _BLOCK):
                 rows, weights = self.signed[start : start + _BLOCK], self.weights[start : start + _BLOCK]
-                parts.append(np.multiply(rows.T, weights * loss_slope(self.kind, rows @ f), order="C").sum(axis=1))
-                terms += float(weights @ (np.abs(rows) @ np.abs(f)))
+                margin = rows @ f
+                slope = loss_slope(self.kind, margin)
+                parts.append(np.multiply(rows.T, weights * slope, order="C").sum(axis=1))
+                moved += float(weights @ _slope_error(self.kind, margin, slope, np.abs(rows) @ np.abs(f) * (longest * _ULP)))
             total = np.array([math.fsum(column) for column in np.reshape(parts, (-1, f.size)).T])
         else:
             columns, longest = self.signed.tocsc(), int(np.diff(self.signed.indptr).max(initial=0))
-            each = columns.data * (self.weights * loss_slope(self.kind, self.signed @ f))[columns.indices]
-            ends = columns.indptr
+            margin = self.signed @ f
+            slope = loss_slope(self.kind, margin)
+            each, ends = columns.data * (self.weights * slope)[columns.indices], columns.indptr
             total = np.array([each[ends[j] : ends[j + 1]].sum() for j in range(f.size)])
-            terms = float(self.weights @ (abs(self.signed) @ np.abs(f)))
+            away = abs(self.signed) @ np.abs(f) * (longest * _ULP)
+            moved = float(self.weights @ _slope_error(self.kind, margin, slope, away))
         heavy = float(self.weights.sum())
-        summed = heavy * (26 + math.log2(1 + self.weights.size)) + CURVATURE[self.kind] * longest * terms
         last = heavy + self.penalty * float(np.linalg.norm(f)) + float(np.linalg.norm(noise))
-        return total + self.penalty * f + noise, _ULP * (summed + 4 * last) * _WIDEN
+        error = _ULP * (heavy * (26 + math.log2(1 + self.weights.size)) + 4 * last) + moved
+        return total + self.penalty * f + noise, error * _WIDEN
 
     def _penalised(self, bend: Floats) -> Floats:
         weights = self.weights * bend

@@ -14,9 +14,9 @@ factor of at most ``exp(r k)``. What is published from m is private by the proof
 the minimum is post-processing), so what is published from c loses at most ``2 r k`` more, on whatever data. That is charged
 (`Perturbation.extra`). No smoothness of the density is needed, and no luck at the borders of the lattice.
 
-r makes that noise T = S 2**16 γ / (β λ) wide, S/(β λ) being the width of the objective's own noise on a feature that nobody
-has. So it costs at most ``3 β √d 2**-16 / S``. γ grows with the public number of rows N, ``2**-46 max(N, 2**16)``: 128
-roundings a record. Up to 65,536 records T is 2**-14 of the own noise, at a million 2**-10, at ten million a hundredth.
+r makes that noise T = S 2**14 γ / (β λ) wide, S/(β λ) being the width of the objective's own noise on a feature that nobody
+has. So it costs at most ``3 β √d 2**-14 / S``. γ grows with the public number of rows N, ``2**-46 max(N, 2**16)``: 128
+roundings a record. Up to 65,536 records T is 2**-16 of the own noise, at a million 2**-12, at ten million 1/400.
 
 **Noise on the minimum.** The exact vector moves by 2 e more than the minimum does; that is added to its sensitivity.
 
@@ -46,7 +46,7 @@ Solve = Callable[[Objective, Floats], Floats]
 NOISE_IS_REAL = "the noise on a model is a vector of real numbers (float64 stands in for it)"
 FEWEST = 1 << 16
 _ROUNDINGS = 2.0**-46  # of the gradient, for each row: 128 units in the last place
-_WIDTH = 2.0**16
+_WIDTH = 2.0**14
 _FINE = 2.0**-16
 _MOST_STEPS = 100
 
@@ -74,7 +74,7 @@ class Perturbation:
     Examples
     --------
     >>> small = Perturbation("logistic", dimension=4, penalty=1.0, beta=0.5)
-    >>> small.within == 2.0**-30, small.extra < 2 * 10**-4 * small.beta * 10**9
+    >>> small.within == 2.0**-30, small.extra < 4 * 10**-4 * small.beta * 10**9
     (True, True)
     """
 

@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from sfumato.classifiers.linear.features import Indicators
-from sfumato.classifiers.linear.inputs import check_table, flat_labels, label_codes, number_matrix
+from sfumato.classifiers.linear.inputs import check_table, flat_labels, label_codes, number_matrix, plain
 from sfumato.classifiers.linear.objective import calibrate, minimise
 from sfumato.classifiers.linear.personal import PERSONAL, Fitted, Training, train
 from sfumato.classifiers.linear.scaling import Scaling, signed_rows
@@ -92,6 +92,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         need_rows(X, "a classifier")
+        X = plain(X)
         if y is None:
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None: one label per row")
         if self.mechanism not in PERSONAL:
@@ -205,6 +206,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = flat_labels(y)
         _check_lengths(X, labels)
         if self.classes is None:  # then the labels are public, and the guarantee says so
+            assert_all_finite(np.asarray(labels), input_name="y")
             check_classification_targets(labels)
         known = np.unique(np.asarray(labels if self.classes is None else self.classes))
         if known.size < 2:
@@ -230,6 +232,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         need_rows(X, "a classifier")
         if self.schema is not None:
             return self._features.rows(self._coding.leaves(X))
+        X = plain(X)
         check_table(self, X, reset=False)
         return self._features.rows(number_matrix(X))
 

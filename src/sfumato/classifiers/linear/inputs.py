@@ -20,6 +20,11 @@ from sfumato.tables.values import category_codes, numbers
 Floats = NDArray[np.float64]
 
 
+def plain(values: Any) -> Any:
+    """What only knows how to become an array, as that array; everything else as it is."""
+    return np.asarray(values) if hasattr(values, "__array__") and not hasattr(values, "shape") else values
+
+
 def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
     """Refuse what is no table of numbers, by its container; set or check the columns of a scikit-learn estimator."""
     dtype = getattr(X, "dtype", None)
@@ -52,7 +57,15 @@ def number_matrix(X: Any) -> Floats:
         )
     else:
         columns = list(_objects(X).T)
-    return np.column_stack([numbers(column) for column in columns])
+    return np.column_stack([_real(column) for column in columns])
+
+
+def _real(column: Any) -> Floats:
+    """The numbers of a column; of a complex one, those that are real."""
+    if getattr(getattr(column, "dtype", None), "kind", "") == "c":
+        values = np.asarray(column)
+        return np.where(values.imag == 0, values.real, np.nan)
+    return numbers(column)
 
 
 def _objects(X: Any) -> NDArray[Any]:
@@ -68,6 +81,7 @@ def _objects(X: Any) -> NDArray[Any]:
 
 def flat_labels(y: Any) -> Any:
     """Labels in one line: a column of an array is unpacked, a list stays as it is."""
+    y = plain(y)
     return y if isinstance(y, list | tuple) else column_or_1d(y, warn=True)
 
 

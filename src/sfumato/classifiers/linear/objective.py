@@ -97,7 +97,7 @@ def calibrate(
 
     >>> found = calibrate(10**9, kind="logistic", dimension=10)
     >>> round(found.beta, 3), round(found.penalty, 3)
-    (0.815, 1.228)
+    (0.814, 1.228)
     >>> calibrate(10**9, kind="logistic", dimension=100, length=2.0).length
     2.0
     """
