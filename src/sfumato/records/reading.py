@@ -31,6 +31,8 @@ def read_records(
 ) -> Exact[Records]:
     """Distinct rows with their counts (or summed weights), from the engine that holds the table.
 
+    Names are checked here; the table is read when a Meter opens the records.
+
     Parameters
     ----------
     dataset : Dataset
