@@ -26,6 +26,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
+from sfumato.classifiers.fits import CountedFits
 from sfumato.classifiers.linear.features import Indicators
 from sfumato.classifiers.linear.inputs import check_table, flat_labels, label_codes, number_matrix, plain
 from sfumato.classifiers.linear.objective import calibrate, minimise
@@ -57,7 +58,7 @@ LABELS_ARE_PUBLIC = "the set of class labels is public"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _PrivateLinear(CountedFits, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What both estimators share."""
 
     _loss: ClassVar[LossKind]
@@ -122,6 +123,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.guarantee_ = meter.guarantee()
         self.parameters_ = fitted[0].parameters
         self.n_iter_ = 1
+        self._count_fit(X, self.guarantee_.nano, private=meter.private)
         return self
 
     # --- training ----------------------------------------------------------------------------------------------------
