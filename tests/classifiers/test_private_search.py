@@ -104,7 +104,7 @@ def test_what_cannot_be_searched_is_refused():
 
 def test_several_fits_of_one_table_are_noticed():
     X, y = ages(200)
-    with pytest.warns(PrivacyWarning, match=r"4 private fits .* ε 4 together .* PrivateSearch"):
+    with pytest.warns(PrivacyWarning, match=r"4 private fits .* ε 4 together .*PrivateSearch"):
         GridSearchCV(SVM, {"regularization": [1.0, 10.0]}, cv=2).fit(X, y)
     with pytest.warns(PrivacyWarning, match="2 private fits of one PrivateLogisticRegression"):
         cross_val_score(PrivateLogisticRegression(bounds=(0, 80), classes=["no", "yes"]), X, y, cv=2)

@@ -10,8 +10,8 @@ choice at rate r loses r. The model that is chosen was paid for and is not fitte
 
 **What it costs.** With k candidates a fit has a k-th of what the choice leaves of ε. Giving each candidate a k-th of the
 records at full ε instead (Chaudhuri, Monteleoni & Sarwate 2011, section 6) leaves the same number of records times ε, which
-is what noise is measured by, but fewer records: no gain. So a search pays off only where the candidates differ by more than the noise that k
-times less ε brings; the rules that the estimators have for their parameters cost nothing.
+is what noise is measured by, but fewer records: no gain. So a search pays off only where the candidates differ by more than
+the noise that k times less ε brings; the rules that the estimators have for their parameters cost nothing.
 """
 
 from __future__ import annotations
@@ -117,13 +117,13 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         check_is_fitted(self, "best_estimator_")
         return np.asarray(self.best_estimator_.predict(X))
 
-    @_best_has("predict_proba")
+    @_best_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities of the rows of `X`, by the chosen model."""
         check_is_fitted(self, "best_estimator_")
         return np.asarray(self.best_estimator_.predict_proba(X))
 
-    @_best_has("decision_function")
+    @_best_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Signed scores of the rows of `X`, by the chosen model."""
         check_is_fitted(self, "best_estimator_")
