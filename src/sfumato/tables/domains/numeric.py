@@ -20,7 +20,7 @@ from sfumato.tables.domains.base import MAX_BOUND, Domain, other_label, register
 from sfumato.tables.lattice import MAX_STEPS, Lattice
 from sfumato.tables.predicate_tree import Atom, Compare, InCells, Op, Predicate
 from sfumato.tables.taxonomy import Taxonomy
-from sfumato.tables.values import numbers
+from sfumato.tables.containers import numbers
 
 Number: TypeAlias = int | float
 MAX_EDGES = 4096  # explicit edges become a tree of comparisons inside the engine
