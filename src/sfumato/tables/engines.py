@@ -27,7 +27,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -64,6 +64,10 @@ class Engine:
     def store(self, expr: Any) -> Any:
         """Compute a table of aggregates and keep it on the engine, until it is released; errors as for `fetch`."""
         return self._run(expr.cache)
+
+    def write(self, expr: Any, path: str) -> None:
+        """Write rows to a Parquet file: for `import_table`, whose user owns the table. Errors as for `fetch`."""
+        self._run(lambda: self.backend.to_parquet(expr, path))
 
     def _run(self, compute: Callable[[], Any]) -> Any:
         try:
@@ -172,9 +176,7 @@ def connect(
         if "://" in str(source):
             return _open_url(str(source), table, near)
         path = str(source)
-        if not (glob.glob(path) or Path(path).exists()):
-            raise InputError(f"no file {path!r}; correct the path")
-        return _open_parquet(path, near) if path.endswith(".parquet") else _open_lines(path, columns, near)
+        return _open_parquet(path, near) if path.endswith(".parquet") else open_lines(path, columns, near)[0]
     if kind == "ibis":
         return Engine(source.get_backend(), source, source.get_backend().name)
     if kind == "pyspark":
@@ -216,6 +218,7 @@ def _shared_duckdb(near: Engine | None) -> Engine:
 
 
 def _open_parquet(path: str, near: Engine | None) -> Engine:
+    _check_exists(path)
     engine, name = _shared_duckdb(near), f"file_{next(_number)}"
     try:
         engine.backend.con.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({_literal(path)})")
@@ -231,24 +234,27 @@ def _tolerate_bad_text(backend: Any, name: str, path: str) -> None:
     import pyarrow as pa
     from pyarrow import dataset
 
-    files = dataset.dataset(sorted(glob.glob(path)) or [path], format="parquet")
-    texts = {f.name for f in files.schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)}
-    fields = [pa.field(f.name, pa.binary()) if f.name in texts else f for f in files.schema]
-    backend.con.register(f"{name}_bytes", files.replace_schema(pa.schema(fields)))
+    paths = sorted(glob.glob(path)) or [path]
+    stated = dataset.dataset(paths, format="parquet").schema
+    texts = {f.name for f in stated if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)}
+    fields = [pa.field(f.name, pa.binary()) if f.name in texts else f for f in stated]
+    backend.con.register(f"{name}_bytes", dataset.dataset(paths, schema=pa.schema(fields), format="parquet"))
     columns = [f"TRY(decode({n})) AS {n}" if f.name in texts else n for f in fields for n in [_identifier(f.name)]]
     backend.con.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {', '.join(columns)} FROM {name}_bytes")
 
 
-def _open_lines(path: str, columns: Mapping[str, AsArrow], near: Engine | None) -> Engine:
-    """A text file: its header now, its lines with the first aggregate, into a table of text."""
+def open_lines(path: str, columns: Iterable[str], near: Engine | None = None) -> tuple[Engine, Lines]:
+    """A text file with those `columns` that it has: its header now, its lines with the first aggregate, all as text."""
     import pyarrow as pa
 
+    _check_exists(path)
     engine, name = _shared_duckdb(near), f"file_{next(_number)}"
     try:
         lines = Lines.at(path)
     except (OSError, EOFError) as error:
         raise InputError(f"cannot read {path!r} ({type(error).__name__}); is it a complete file of that format?") from None
-    wanted = [column for column in lines.names if column in columns] or [lines.names[0]]
+    known = set(columns)
+    wanted = [column for column in lines.names if column in known] or [lines.names[0]]
     connection = engine.backend.con
     connection.execute(f"CREATE TEMP TABLE {name} ({', '.join(f'{_identifier(n)} VARCHAR' for n in wanted)})")
 
@@ -259,7 +265,12 @@ def _open_lines(path: str, columns: Mapping[str, AsArrow], near: Engine | None) 
         connection.unregister(f"{name}_lines")
 
     engine.pending.append(read)
-    return replace(engine, table=engine.backend.table(name), text=True)
+    return replace(engine, table=engine.backend.table(name), text=True), lines
+
+
+def _check_exists(path: str) -> None:
+    if not (glob.glob(path) or Path(path).exists()):
+        raise InputError(f"no file {path!r}; correct the path")
 
 
 def _literal(text: str) -> str:
