@@ -109,7 +109,7 @@ def _of_one_type(column: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None] |
         if isinstance(stated, np.dtype):
             return (np.asarray(column), None) if stated.kind in "biuf" else None
         if _is_masked(stated):
-            return np.asarray(column.fillna(0), dtype=stated.numpy_dtype), np.asarray(column.isna())
+            return np.asarray(column.fillna(stated.type(0)), dtype=stated.numpy_dtype), np.asarray(column.isna())
         return _of_one_type(column.array.__arrow_array__()) if _is_arrow(stated) else None
     if kind == "polars" and hasattr(column, "dtype"):
         return _of_one_type(column.to_arrow()) if column.dtype.is_numeric() or str(column.dtype) == "Boolean" else None

@@ -236,7 +236,8 @@ def _tolerate_bad_text(backend: Any, name: str, path: str) -> None:
 
     paths = sorted(glob.glob(path)) or [path]
     stated = dataset.dataset(paths, format="parquet").schema
-    texts = {f.name for f in stated if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)}
+    kinds = {f.name: f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in stated}
+    texts = {name for name, kind in kinds.items() if pa.types.is_string(kind) or pa.types.is_large_string(kind)}
     fields = [pa.field(f.name, pa.binary()) if f.name in texts else f for f in stated]
     backend.con.register(f"{name}_bytes", dataset.dataset(paths, schema=pa.schema(fields), format="parquet"))
     columns = [f"TRY(decode({n})) AS {n}" if f.name in texts else n for f in fields for n in [_identifier(f.name)]]
