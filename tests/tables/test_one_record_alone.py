@@ -231,9 +231,8 @@ def test_postgres(postgres_url, rows, extra):
 @given(rows=a_table, extra=a_typed_row)
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 def test_spark(spark, rows, extra):
-    from conftest import spark_frame
-
-    compare(lambda rows: {"source": spark_frame(spark, arrow(rows))}, rows, extra)
+    kinds = "age bigint, dose double, sex string, ward bigint, smoker boolean"
+    compare(lambda rows: {"source": spark.createDataFrame(rows, kinds)}, rows, extra)
 
 
 @pytest.mark.postgres
@@ -247,15 +246,16 @@ def test_numbers_at_the_end_of_doubles_in_postgres(postgres_url, kind):
     schema = Schema({"x": Numeric(0, 2, bins=40), "y": Numeric(0, 2**50, bins=4)})
     try:
         for value in values:
-            backend.raw_sql(f"CREATE TABLE {name} (x {kind}, y {kind}); INSERT INTO {name} VALUES (1, 1), ({value}, {value})")
+            backend.raw_sql(f"DROP TABLE IF EXISTS {name}; CREATE TABLE {name} (x {kind}, y {kind})").close()
+            backend.raw_sql(f"INSERT INTO {name} VALUES (1, 1), ({value}, {value})").close()
             backend.con.commit()
             data = tables.open(postgres_url, table=name, schema=schema)
             assert look(data.counts("x")).sum() == (1 if value == "'NaN'" else 2), value
             assert look(data.counts("x"))[20] == 1, value
             assert 1 <= look(data.sum("y", steps=2**30)) + 1, value
-            backend.raw_sql(f"DROP TABLE {name}").close()
-            backend.con.commit()
     finally:
+        backend.raw_sql(f"DROP TABLE IF EXISTS {name}").close()
+        backend.con.commit()
         backend.disconnect()
 
 

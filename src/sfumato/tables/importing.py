@@ -7,10 +7,8 @@ of the table is told, on their own screen.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -132,14 +130,11 @@ def _typed(
 
 def _write(engine: Engine, typed: dict[str, Expr], out: Path) -> None:
     """All of the file or nothing, and not readable by others at any time."""
-    handle, beside = tempfile.mkstemp(suffix=".parquet", dir=out.parent)
-    os.close(handle)
-    try:
-        engine.write(engine.table.select(**typed), beside)
-        os.replace(beside, out)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(beside)
+    with tempfile.TemporaryDirectory(prefix=".sfumato-import-", dir=out.parent) as beside:
+        made = Path(beside) / out.name
+        engine.write(engine.table.select(**typed), str(made))
+        made.chmod(0o600)
+        made.replace(out)
 
 
 def _imported(out: Path, lines: Lines, schema: Schema, figures: dict[str, Any]) -> Imported:
