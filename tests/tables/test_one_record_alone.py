@@ -252,7 +252,7 @@ def test_numbers_at_the_end_of_doubles_in_postgres(postgres_url, kind):
             data = tables.open(postgres_url, table=name, schema=schema)
             assert look(data.counts("x")).sum() == (1 if value == "'NaN'" else 2), value
             assert look(data.counts("x"))[20] == 1, value
-            assert 1 <= look(data.sum("y", steps=2**30)) + 1, value
+            assert 0 <= look(data.sum("y", steps=2**30)) <= 2**30, value
     finally:
         backend.raw_sql(f"DROP TABLE IF EXISTS {name}").close()
         backend.con.commit()

@@ -15,6 +15,9 @@ def import_text(
     table: Annotated[str, typer.Argument(help="The .csv or .tsv file; its first line names the columns.")],
     out: Annotated[Path, typer.Argument(help="The .parquet file to be written; it must not exist.")],
     schema: Annotated[Path, typer.Option(help="The public schema, a TOML file.")],
+    whole: Annotated[
+        list[str] | None, typer.Option(help="A column to keep as whole numbers, as the person column; repeatable.")
+    ] = None,
     number: Annotated[list[str] | None, typer.Option(help="A further column to keep as numbers; repeatable.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="A further column to keep as text; repeatable.")] = None,
     as_json: Json = False,
@@ -22,7 +25,7 @@ def import_text(
     """Make a typed Parquet file of a text file, and tell its custodian what was found. The figures are private."""
     from sfumato.tables.importing import PRIVATE, import_table
 
-    found = import_table(table, out, schema=schema, numbers=number or (), texts=text or ())
+    found = import_table(table, out, schema=schema, wholes=whole or (), numbers=number or (), texts=text or ())
     if as_json:
         print_json(found.to_dict())
         return

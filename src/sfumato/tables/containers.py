@@ -1,8 +1,8 @@
 """Columns in whatever container they come: lists, NumPy arrays, pandas, Polars and Arrow, taken value by value.
 
-What decides is the value and `sfumato.tables.values`. Where the container states one plain type for the whole column, such as
-64-bit integers, the column is converted at once, to what each value would become by itself: the type is a short cut, never a
-rule of its own.
+What decides is the value and `sfumato.tables.values`. Where the container states one plain type for the whole column, such
+as 64-bit integers, the column is converted at once, to what each value would become by itself: the type is a short cut,
+never a rule of its own.
 """
 
 from __future__ import annotations
@@ -126,14 +126,14 @@ def _dictionary(column: Any) -> tuple[Codes, Any] | None:
     """Text and categories are stored once per different value: the number of each row's, -1 for none, and the values."""
     import pandas as pd
 
-    stated = getattr(column, "dtype", None)
-    if isinstance(column, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
-        if isinstance(stated, pd.CategoricalDtype):
-            plain = column if isinstance(column, pd.Categorical) else column.array
-            return np.asarray(plain.codes, dtype=np.int64), stated.categories
-        if isinstance(stated, pd.StringDtype):
-            number, different = pd.factorize(column)
-            return np.asarray(number, dtype=np.int64), np.asarray(different, dtype=object)
+    if not isinstance(column, pd.Series | pd.Index | pd.Categorical):
+        return None
+    stored: Any = column if isinstance(column, pd.Categorical) else column.array
+    if isinstance(stored, pd.Categorical):
+        return np.asarray(stored.codes, dtype=np.int64), stored.categories
+    if isinstance(stored.dtype, pd.StringDtype):
+        number, different = pd.factorize(stored)
+        return np.asarray(number, dtype=np.int64), np.asarray(different, dtype=object)
     return None
 
 
@@ -141,8 +141,10 @@ def _is_masked(dtype: Any) -> bool:
     import pandas as pd
 
     names = ("Int", "UInt", "Float", "boolean")
-    return isinstance(dtype, pd.api.extensions.ExtensionDtype) and str(dtype).startswith(names) and hasattr(
-        dtype, "numpy_dtype"
+    return (
+        isinstance(dtype, pd.api.extensions.ExtensionDtype)
+        and str(dtype).startswith(names)
+        and hasattr(dtype, "numpy_dtype")
     )
 
 
@@ -212,7 +214,7 @@ def _row(row: Any, width: int) -> list[Any] | None:
     try:
         if issubclass(type(row), list | tuple):
             values = list(row)
-        elif isinstance(row, np.ndarray) and row.ndim == 1 or type(row).__module__.startswith("pandas."):
+        elif (isinstance(row, np.ndarray) and row.ndim == 1) or type(row).__module__.startswith("pandas."):
             values = elements(row)
         else:
             return None

@@ -112,7 +112,9 @@ class Lines:
         rows: list[Fields | None] = []
         if b'"' in block or block.count(b"\r") != block.count(b"\r\n"):
             closed = _closed(self.delimiter)
-            plain, quoted, odd = [], [], []
+            plain: list[bytes] = []
+            quoted: list[bytes] = []
+            odd: list[bytes] = []
             for line in block.split(b"\n"):
                 if b"\r" in line[:-1]:
                     odd.append(line)

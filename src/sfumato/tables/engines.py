@@ -287,7 +287,9 @@ def _open_url(url: str, table: TableName | None, near: Engine | None) -> Engine:
     backend = near.backend if near is not None and near.url == url else _connect_url(url)
     shared = (near.pending, near.spare) if near is not None and near.url == url else ([], [])
     try:
-        return Engine(backend, backend.table(name, database=schema), backend.name, url=url, pending=shared[0], spare=shared[1])
+        return Engine(
+            backend, backend.table(name, database=schema), backend.name, url=url, pending=shared[0], spare=shared[1]
+        )
     except Exception as error:
         shown = name if schema is None else f"{schema}.{name}"
         raise InputError(f"no table {shown!r} in {describe(url)} ({type(error).__name__}); correct table=...") from None

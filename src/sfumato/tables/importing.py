@@ -1,20 +1,20 @@
 """From a text file to a typed Parquet file, once, with a word to the custodian about what was found.
 
-Opening a CSV file works without this, by the same rules (`sfumato.tables.csv_lines`), and every aggregate reads it alike. But
-lines that were skipped, and values without a cell, are then nobody's business: to tell would tell of the data. Here the owner
-of the table is told, on their own screen.
+Opening a CSV file works without this, by the same rules (`sfumato.tables.csv_lines`). But how many lines were skipped, and
+how many values have no cell, is then told to nobody, since it is a fact about the data. Here the owner of the table is told,
+on their own screen.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.tables.columns import Expr, number_column, text_column
+from sfumato.tables.columns import Expr
 from sfumato.tables.csv_lines import Lines
 from sfumato.tables.engines import Engine, check_source, open_lines
 from sfumato.tables.schema import Schema
@@ -56,13 +56,14 @@ def import_table(
     path: str | Path,
     *,
     schema: Schema | str | Path,
+    wholes: Sequence[str] = (),
     numbers: Sequence[str] = (),
     texts: Sequence[str] = (),
 ) -> Imported:
     """Make a typed Parquet file of a CSV or TSV file.
 
-    A line is a record; a malformed line is skipped and changes no other. Values that do not fit the schema are missing in the
-    file, except numbers and text outside the domain, which stay as they are and go where the schema says.
+    A line is a record; a malformed line is skipped and changes no other. Values that do not fit the schema are missing in
+    the file, except numbers and text outside the domain, which stay as they are and go where the schema says.
 
     Parameters
     ----------
@@ -71,7 +72,9 @@ def import_table(
     path : str or path
         The Parquet file to be written, readable by its owner only. It must not exist.
     schema : Schema or path
-        The public schema: its columns are kept with their types, and its person column as text.
+        The public schema: its columns are kept with their types, and its person column as text unless `wholes` names it.
+    wholes : sequence of str
+        Columns to keep as whole numbers: the person column, if a roster names people by numbers.
     numbers : sequence of str
         Further columns to keep as numbers, such as budgets in ε.
     texts : sequence of str
@@ -88,7 +91,8 @@ def import_table(
     >>> from sfumato.tables import Numeric
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "clinic.csv").write_text('age,note\\n31,"well"\\n77,"never closed\\nold,\\n')
-    >>> found = import_table(folder / "clinic.csv", folder / "clinic.parquet", schema=Schema({"age": Numeric(0, 99, bins=9)}))
+    >>> schema = Schema({"age": Numeric(0, 99, bins=9)})
+    >>> found = import_table(folder / "clinic.csv", folder / "clinic.parquet", schema=schema)
     >>> found.records, found.malformed, found.outside
     (2, 1, {'age': 1})
     """
@@ -101,17 +105,15 @@ def import_table(
         raise InputError(f"the file to be written must end in .parquet, got {str(out)!r}")
     if out.exists():
         raise InputError(f"{str(out)!r} exists already; remove it, or choose another name")
-    kept = [*schema.names, *([schema.unit.person] if schema.unit.person else []), *numbers, *texts]
-    engine, lines = open_lines(text, kept)
-    typed, found = _typed(engine, schema, numbers, [n for n in kept if n not in schema.names and n not in numbers])
+    persons = [schema.unit.person] if schema.unit.person else []
+    engine, lines = open_lines(text, [*schema.names, *persons, *wholes, *numbers, *texts])
+    typed, found = _typed(engine, schema, {"whole": wholes, "number": numbers, "text": [*texts, *persons]})
     figures = engine.fetch(engine.table.aggregate(**found)).to_pylist()[0]
     _write(engine, typed, out)
     return _imported(out, lines, schema, figures)
 
 
-def _typed(
-    engine: Engine, schema: Schema, numbers: Sequence[str], texts: Sequence[str]
-) -> tuple[dict[str, Expr], dict[str, Expr]]:
+def _typed(engine: Engine, schema: Schema, others: Mapping[str, Sequence[str]]) -> tuple[dict[str, Expr], dict[str, Expr]]:
     """The columns with their types, and the figures about them."""
     typed, found = {}, {}
     for i, name in enumerate(schema.names):
@@ -120,12 +122,18 @@ def _typed(
         typed[name] = column.expr
         found[f"missing{i}"] = raw.isnull().sum()
         found[f"outside{i}"] = (raw.notnull() & ~schema[name].inside(column)).sum()
-    for name in numbers:
-        raw = engine.column(name, "column")
-        typed.setdefault(name, number_column(raw, engine=engine.name, what=name, text=True).expr)
-    for name in texts:
-        typed.setdefault(name, text_column(engine.column(name, "column"), what=name).expr)
+    for kind, names in others.items():
+        for name in names:
+            typed.setdefault(name, _as(kind, engine.column(name, "column")))
     return typed, found
+
+
+def _as(kind: str, raw: Expr) -> Expr:
+    import ibis
+
+    if kind == "whole":  # a cast by itself would round 7.5, and make one person of two
+        return ibis.cases((raw.re_search(r"^[+-]?[0-9]{1,18}$"), raw.try_cast("int64")))
+    return raw.try_cast("float64") if kind == "number" else raw
 
 
 def _write(engine: Engine, typed: dict[str, Expr], out: Path) -> None:

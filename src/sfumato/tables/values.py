@@ -81,7 +81,7 @@ def truth_of(value: Any) -> bool | None:
     plain = _plain(value)
     if isinstance(plain, str):
         return _TRUTHS.get(plain.strip().lower())
-    return None if plain is None else {0: False, 1: True}.get(plain)
+    return None if plain is None or plain not in (0, 1) else bool(plain)
 
 
 def person_of(value: Any) -> str | None:
@@ -124,7 +124,9 @@ def _plain(value: Any) -> int | float | str | None:
             return int.__int__(value)
         if issubclass(kind, float):
             return float.__float__(value)
-        if issubclass(kind, np.bool_ | np.integer) and not issubclass(kind, np.timedelta64):
+        if issubclass(kind, np.timedelta64):  # an integer, if NumPy is asked
+            return None
+        if issubclass(kind, np.bool_ | np.integer):
             return int(value)
         if issubclass(kind, np.floating):
             with np.errstate(all="ignore"):
