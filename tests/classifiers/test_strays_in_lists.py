@@ -11,8 +11,8 @@ from sfumato.classifiers import (
     Majority,
     OutputPerturbation,
     PrivateAdditive,
-    PrivateNaiveBayes,
     PrivateDecisionTree,
+    PrivateNaiveBayes,
 )
 from sfumato.privacy import Seeded
 from sfumato.tables import Categorical, Numeric, Schema
