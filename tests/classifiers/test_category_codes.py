@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sfumato.records.coding import cells_of
 from sfumato.tables import Numeric
-from sfumato.tables.containers import category_codes
+from sfumato.tables.values import category_codes
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c", "d", None]), max_size=12), st.permutations(["a", "b", "e"]))

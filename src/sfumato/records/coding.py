@@ -21,9 +21,9 @@ from sfumato.records.attributes import Attribute, attribute_of, attributes_of
 from sfumato.records.levels import Levels
 from sfumato.records.opened import need_rows
 from sfumato.records.records import Records
-from sfumato.tables.containers import category_codes, columns_of
 from sfumato.tables.domains import Domain
 from sfumato.tables.schema import Schema
+from sfumato.tables.values import category_codes, columns_of
 
 UNKNOWN = -1
 

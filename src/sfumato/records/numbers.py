@@ -1,7 +1,7 @@
 """A table of plain numbers, for models that take features with public bounds instead of a schema.
 
-Each value becomes a number by itself (`sfumato.tables.values`); what is none is missing. So no record changes how another is
-read, and none makes a fit fail.
+Each value becomes a number by itself (`sfumato.tables.one_value`); what is none is missing. So no record changes how another
+is read, and none makes a fit fail.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.tables.containers import numbers, rows_or_array, split_rows, stated_names
+from sfumato.tables.values import numbers, rows_or_array, split_rows, stated_names
 
 
 def number_matrix(X: Any, width: int | None = None) -> NDArray[np.float64]:

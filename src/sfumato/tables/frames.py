@@ -1,8 +1,8 @@
 """Frames in memory as Arrow tables that DuckDB reads in place.
 
 Names and types come first, from the frame's declaration; values are converted when an aggregate is asked for, by rules that
-never fail (`sfumato.tables.values`): Arrow itself refuses a column of mixed objects, with a message that quotes them. What
-does not fit is missing.
+never fail (`sfumato.tables.one_value`): Arrow itself refuses a column of mixed objects, with a message that quotes them.
+What does not fit is missing.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from sfumato.errors import InputError
-from sfumato.tables.containers import elements
-from sfumato.tables.values import number_of, person_of, text_of, truth_of
+from sfumato.tables.one_value import person_of, text_of, truth_of
+from sfumato.tables.values import elements, numbers_of_all
 
 AsArrow: TypeAlias = Callable[[list[Any]], Any]  # Python objects as an Arrow array, what does not fit as NULL
 
@@ -96,10 +96,9 @@ def valid_text(array: Any) -> Any:
 
 def number_array(values: list[Any]) -> Any:
     """Python objects as doubles."""
-    import numpy as np
     import pyarrow as pa
 
-    return pa.array(np.fromiter(map(number_of, values), dtype=np.float64, count=len(values)), from_pandas=True)
+    return pa.array(numbers_of_all(values), from_pandas=True)
 
 
 def text_array(values: list[Any]) -> Any:

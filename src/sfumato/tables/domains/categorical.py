@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sfumato.errors import SchemaError
 from sfumato.privacy.source import Generator
 from sfumato.tables.columns import Column, Expr, any_of, exact_double, number_column, text_column, truth_column
-from sfumato.tables.containers import category_codes
 from sfumato.tables.domains.base import MAX_BOUND, Domain, other_label, register
 from sfumato.tables.domains.number_expressions import COMPARISONS
 from sfumato.tables.predicate_tree import InCells, Not, Op, Predicate, literal_text
 from sfumato.tables.taxonomy import Leaf, Taxonomy
+from sfumato.tables.values import category_codes
 from sfumato.tables.words import check_text, did_you_mean
 
 

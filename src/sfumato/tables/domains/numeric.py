@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from sfumato.errors import InputError, SchemaError
 from sfumato.privacy.source import Generator
 from sfumato.tables.columns import Column, Expr, number_column
-from sfumato.tables.containers import numbers
 from sfumato.tables.domains import number_expressions as engine_side
 from sfumato.tables.domains.base import MAX_BOUND, Domain, other_label, register
 from sfumato.tables.lattice import MAX_STEPS, Lattice
 from sfumato.tables.predicate_tree import Atom, Compare, InCells, Op, Predicate
 from sfumato.tables.taxonomy import Taxonomy
+from sfumato.tables.values import numbers
 
 Number: TypeAlias = int | float
 MAX_EDGES = 4096  # explicit edges become a tree of comparisons inside the engine
