@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sfumato import classifiers as c
-from sfumato.errors import BudgetError, InputError, PrivacyError
+from sfumato.errors import BudgetError, InputError, PrivacyError, PrivacyWarning
 from sfumato.grids import PrivPfC, Publisher
 from sfumato.privacy import NANO, Exact, Meter, Seeded
 from sfumato.records import Coding, read_records
@@ -161,3 +161,11 @@ def test_the_number_of_records_is_no_longer_anybodys_to_use():
     for look in (lambda r: r.total, lambda r: len(r), lambda r: r.classes.size, lambda r: r.table(())):
         with pytest.raises((AttributeError, PrivacyError)):
             look(records)
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_fits_of_one_table_are_added_up_for_whoever_fits_twice(name):
+    frame = table(["ann", "bob"] * 20)
+    model = getattr(c, name)(epsilon=3, schema=PLAIN, target="ill").fit(frame, ["no", "yes"] * 20)
+    with pytest.warns(PrivacyWarning, match=f"2 private fits of one {name}"):
+        model.fit(frame, ["no", "yes"] * 20)
