@@ -109,7 +109,7 @@ def test_several_fits_of_one_table_are_noticed():
     with pytest.warns(PrivacyWarning, match="2 private fits of one PrivateLogisticRegression"):
         cross_val_score(PrivateLogisticRegression(bounds=(0, 80), classes=["no", "yes"]), X, y, cv=2)
     with pytest.warns(PrivacyWarning, match="2 private fits"):
-        cross_val_score(make_pipeline(FunctionTransformer(), clone(SVM)), X, y, cv=2)
+        cross_val_score(make_pipeline(FunctionTransformer(), PrivateSVM(bounds=(0, 80))), X, y, cv=2)
     again = PrivateSVM(bounds=(0, 80), classes=["no", "yes"]).fit(X, y)
     with pytest.warns(PrivacyWarning, match="2 private fits"):
         again.fit(X, y)

@@ -215,7 +215,7 @@ class _PrivateLinear(CountedFits, ClassifierMixin, BaseEstimator):  # type: igno
         known = np.unique(np.asarray(labels if self.classes is None else self.classes))
         if known.size < 2:
             raise InputError(f"a classifier needs at least 2 classes, got {known.size} class; state them with classes=[...]")
-        self.classes_ = known
+        self.classes_: NDArray[Any] = known
         return Exact.reading(partial(number_matrix, X)), Exact.reading(partial(label_codes, labels, known))
 
     def _coded(self, X: Any, y: Any) -> tuple[Exact[NDArray[np.int32]], Exact[NDArray[np.int64]]]:
@@ -229,7 +229,7 @@ class _PrivateLinear(CountedFits, ClassifierMixin, BaseEstimator):  # type: igno
         coding._columns(X)
         _check_lengths(X, y)
         self._coding: Coding = coding
-        self.classes_: NDArray[Any] = coding.classes
+        self.classes_ = coding.classes
         self.n_features_in_: int = len(coding.attributes)
         return Exact.reading(partial(coding.leaves, X)), Exact.reading(partial(coding.class_codes, y))
 
