@@ -51,16 +51,11 @@ def read_records(
     Exact of Records
     """
     names = [*(a.name for a in attributes), target]
-    domain = dataset.schema[target]
-
-    def read() -> Records:
-        if roster is None:
-            codes, counts = dataset.sparse_counts(names, where)
-        else:
-            codes, counts = PersonalTable(dataset, roster[0]).weighted_rows(roster[1], names, where)
-        return records_of_cells(codes, counts, attributes, domain)
-
-    return Exact.reading(read, rows_per_person=dataset.schema.unit.rows_per_person)
+    if roster is None:
+        found = dataset.sparse_counts(names, where)
+    else:
+        found = PersonalTable(dataset, roster[0]).weighted_rows(roster[1], names, where)
+    return found.map(lambda rows: records_of_cells(*rows, attributes, dataset.schema[target]))
 
 
 def records_of_cells(
