@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError, PrivacyError
 from sfumato.privacy.charge import Charge
+from sfumato.privacy.terms import Terms
 from sfumato.privacy.units import NANO, Epsilon, Nano, NanoArray, as_epsilon
 
 VERSION = 1
@@ -126,6 +127,11 @@ class Policy:
     def charge(self) -> Charge:
         """The price of one release."""
         return self.price(self.rows)
+
+    @property
+    def terms(self) -> Terms:
+        """What a release is held to: no item of a person's history can be told from its absence, at this price."""
+        return Terms(neighbours="item", limit=self.charge, attributes=self.attributes)
 
     @cached_property
     def touches(self) -> NDArray[np.int64]:

@@ -158,7 +158,7 @@ class Profile:
             note = f"{policy.utility}: mean absolute error {errors['mae']:.4g}, {errors['mael']:.3g} above the best noise"
             run = partial(self._run, policy, to)
             rmse = float(np.sqrt(errors["mse"]))
-            offers.append(Offer(MECHANISM, policy.charge, rmse, note, run, plan=policy, neighbours="item"))
+            offers.append(Offer(MECHANISM, policy.terms, rmse, note, run, plan=policy))
         return sorted(offers, key=lambda offer: offer.expected_rmse or 0.0)
 
     # --- releases ----------------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ class Profile:
         return allocate(self.catalogue, budgets=shares, epsilon=_decimal(overall), utility=self.utility)
 
     def _meter(self, policy: Policy) -> Meter:
-        return Meter(limit=policy.charge, attributes=policy.attributes, neighbours="item", source=self._source)
+        return Meter.under(policy.terms, source=self._source)
 
     def _histogram(self, history: Iterable[Any] | Callable[[], Iterable[Any]], policy: Policy) -> NDArray[np.int64]:
         items = history() if callable(history) else history

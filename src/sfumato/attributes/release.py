@@ -260,7 +260,7 @@ def release_batch(
     >>> noisy.shape, promise.epsilon
     ((1000, 2), Decimal('2'))
     """
-    meter = Meter(attributes=policy.attributes, neighbours="item", source=source)
+    meter = Meter.under(policy.terms, source=source)
     out = np.empty(histograms.shape, dtype=np.int64)
     with meter.parallel("each person's device adds noise to that person's history alone") as branch:
         for start in range(0, histograms.shape[0], _BATCH):

@@ -67,9 +67,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         need_rows(X, "a classifier")
         coding = Coding.of(self.schema, target=self.target, classes=self.classes)
         unit = coding.schema.unit
-        meter = Meter(
-            limit=Charge(positive_nano(self.epsilon)), rows_per_person=unit.rows_per_person, source=self.source or SECURE
-        )
+        terms = coding.schema.terms.up_to(Charge(positive_nano(self.epsilon)))
+        meter = Meter.under(terms, source=self.source or SECURE)
         if unit.person is not None:
             X, y = _capped(X, y, unit.person, unit.rows_per_person)
         self._coding = coding

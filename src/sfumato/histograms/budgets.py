@@ -23,15 +23,6 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
 
-def moves(*, rows_per_person: int, neighbours: str) -> int:
-    """How many units of loss one unit of rate costs: rows of a person, twice against replacement.
-
-    >>> moves(rows_per_person=3, neighbours="replacement")
-    6
-    """
-    return rows_per_person * (2 if neighbours == "replacement" else 1)
-
-
 def bin_rates(*, epsilon: Epsilon, bins: Bins, factor: int, bin_budgets: ArrayLike | None = None) -> Ints:
     """The noise rate each bin can afford: its own budget or epsilon, whichever is smaller, per unit of loss.
 
@@ -56,8 +47,7 @@ def rates_for(meter: Meter, *, epsilon: Epsilon, bins: Bins, bin_budgets: ArrayL
     """`bin_rates` under the meter's neighbours and rows per person."""
     if meter.neighbours == "item":
         raise PrivacyError("a histogram protects people's records; ask for neighbours='absence' or 'replacement'")
-    factor = moves(rows_per_person=meter.rows_per_person, neighbours=meter.neighbours)
-    return bin_rates(epsilon=epsilon, bins=bins, factor=factor, bin_budgets=bin_budgets)
+    return bin_rates(epsilon=epsilon, bins=bins, factor=meter.terms.factor, bin_budgets=bin_budgets)
 
 
 def share(rates: Ints, percent: int) -> tuple[Ints, Ints]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from sfumato.errors import InputError
 from sfumato.histograms.bins import Bins
-from sfumato.histograms.budgets import Counts, moves
+from sfumato.histograms.budgets import Counts
 from sfumato.histograms.release import run_mechanism
 from sfumato.histograms.result import Histogram
 from sfumato.privacy import Epsilon, Meter, as_epsilon, positive_nano
@@ -82,5 +82,5 @@ def release_histograms(
                 with branch():
                     estimates[name] = run_mechanism(counts, epsilon=epsilon, **request)
     guarantee = meter.guarantee()
-    factor = moves(rows_per_person=meter.rows_per_person, neighbours=meter.neighbours)
+    factor = meter.terms.factor
     return {name: Histogram.of(e, bins=domain, guarantee=guarantee, factor=factor) for name, e in estimates.items()}

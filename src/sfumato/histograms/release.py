@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from sfumato.errors import InputError
 from sfumato.histograms.bins import Bins
-from sfumato.histograms.budgets import Counts, exact_counts, moves, rates_for
+from sfumato.histograms.budgets import Counts, exact_counts, rates_for
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.result import Histogram
 from sfumato.offers import AUTO
@@ -64,8 +64,7 @@ def release_histogram(
     estimate = run_mechanism(
         counts, epsilon=epsilon, bins=domain, meter=meter, mechanism=mechanism, bin_budgets=bin_budgets, **parameters
     )
-    factor = moves(rows_per_person=meter.rows_per_person, neighbours=meter.neighbours)
-    return Histogram.of(estimate, bins=domain, guarantee=meter.guarantee(), factor=factor)
+    return Histogram.of(estimate, bins=domain, guarantee=meter.guarantee(), factor=meter.terms.factor)
 
 
 def run_mechanism(

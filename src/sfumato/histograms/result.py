@@ -102,7 +102,7 @@ class Histogram(Result):
     def of(cls, estimate: HistogramEstimate, *, bins: Bins, guarantee: Guarantee, factor: int) -> Histogram:
         """Attach the domain (`bins`) and the promise (`guarantee`) to what a mechanism handed back (`estimate`).
 
-        `factor` is what one unit of rate costs a person (see `budgets.moves`).
+        `factor` is what one unit of rate costs a person (see `Terms.factor`).
         """
         return cls(
             counts=estimate.counts,

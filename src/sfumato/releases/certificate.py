@@ -40,6 +40,7 @@ def certificate(
         "expected_rmse": result.expected_rmse,
         "warnings": list(result.warnings),
         "guarantee": result.guarantee.to_dict(),
+        "held_to": priced.chosen.terms.told(),
         "charged": charge_record(priced.chosen.charge),
         "previewed": [offer_record(o) for o in priced.offers],
         "recipient": request.recipient,

@@ -115,6 +115,7 @@ def request_text(priced: Priced, *, dataset_name: str, source: Source) -> str:
         "roster": _roster_digest(priced.facts),
         "chosen": priced.chosen.mechanism,
         "charge": _charge_digest(priced.chosen.charge),
+        "held_to": priced.chosen.terms.told(),
     }
     if not source.private:  # or a real request would be answered with what an experiment left behind
         record["noise"] = "not private"
@@ -155,7 +156,7 @@ def _digest(data: bytes) -> str:
 def ledger_charge(priced: Priced) -> Charge:
     """The charge as the ledger keeps it: person groups only when the dataset has a roster."""
     charge = priced.chosen.charge
-    if priced.facts.budgets is None:
+    if priced.chosen.budgets is None:
         return Charge(charge.total, attributes=charge.attributes)
     return charge
 
@@ -163,14 +164,7 @@ def ledger_charge(priced: Priced) -> Charge:
 def run(priced: Priced, dataset: Dataset, *, source: Source = SECURE) -> Result:
     """Run the chosen offer under a Meter limited to its price. The charge must be durable by now."""
     chosen = priced.chosen
-    meter = Meter(
-        limit=chosen.charge,
-        budgets=chosen.budgets,
-        granted=None if chosen.budgets is None or priced.facts.granted is None else priced.facts.granted.levels,
-        rows_per_person=priced.facts.rows_per_person,
-        neighbours=chosen.neighbours,
-        source=source,
-    )
+    meter = Meter.under(chosen.terms, source=source)
     result: Result = chosen.run(dataset, meter)
     if not meter.spent().within(chosen.charge):  # the Meter refuses before this; a guard against a Meter that was bypassed
         raise SfumatoError("a release cost more than its price; nothing is published")

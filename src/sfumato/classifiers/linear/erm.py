@@ -30,6 +30,7 @@ from sfumato.classifiers.linear.personal import PERSONAL, Training, train
 from sfumato.errors import InputError
 from sfumato.people.ensembles import average_models, majority_vote
 from sfumato.privacy import NANO, SECURE, Epsilon, Meter, Nano, NanoArray, PersonBudgets, Source, positive_nano
+from sfumato.privacy.terms import Terms
 from sfumato.privacy.units import nano_down_array
 from sfumato.records.coding import Coding
 from sfumato.records.opened import need_rows
@@ -90,7 +91,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rows, length = self._indicators.rows(leaves), self._indicators.length
         roster = PersonBudgets.from_nano(nano)
         groups = np.searchsorted(roster.levels, nano)
-        meter = Meter(budgets=roster, neighbours=self.neighbours, source=self.source or SECURE)
+        meter = Meter.under(Terms(neighbours=self.neighbours, budgets=roster), source=self.source or SECURE)
         if budgets is None:  # the roster is then everybody at epsilon: all it tells is how many they are
             meter.assume(ROWS_ARE_PUBLIC)
         if self.classes is None and self.schema is None:

@@ -100,7 +100,7 @@ class Chosen:
 
 def factor_of(meter: Meter) -> int:
     """Units of loss per unit of rate: a person's rows, twice against replacement."""
-    return meter.rows_per_person * (2 if meter.neighbours == "replacement" else 1)
+    return meter.terms.factor
 
 
 def most_grids(settings: Settings, cells: int, classes: int) -> int:
