@@ -9,6 +9,7 @@ __all__ = [
     "LedgerError",
     "NotInstalledError",
     "PrivacyError",
+    "PrivacyWarning",
     "SchemaError",
     "SfumatoError",
 ]
@@ -36,6 +37,10 @@ class BudgetError(SfumatoError):
 
 class PrivacyError(SfumatoError):
     """The request would void a guarantee, whatever its budget."""
+
+
+class PrivacyWarning(UserWarning):
+    """Something that may cost more privacy than it seems, said where it can be seen. Make it an error to stop there."""
 
 
 class LedgerError(SfumatoError):

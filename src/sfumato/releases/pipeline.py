@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sfumato.errors import InputError, SfumatoError
 from sfumato.ledger import Foreseen, Ledger, Reservation
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from sfumato.tables import Dataset
 
 Progress = Callable[[str], None]
+
+FAILED: Final = (
+    "release {name!r} failed while the table was read; its budget stays spent. Why could tell something of the table and is "
+    "not shown: check the table against the schema on its own side"
+)
 
 
 def silent(_: str) -> None:
@@ -205,18 +210,12 @@ def charge_and_run(
     try:
         progress("reading aggregates and adding noise")
         result = run(priced, dataset, source=source)
-    except SfumatoError as error:
-        ledger.fail(reservation.id)
-        raise type(error)(
-            f"{str(error).rstrip('.')}. The budget of release {name!r} stays spent: the table was read"
-        ) from None
     except Exception:
         # The words of the failure, and even its kind, may depend on the private table: neither is told nor kept.
         ledger.fail(reservation.id)
-        raise SfumatoError(
-            f"release {name!r} failed while the table was read; its budget stays spent. Details could quote "
-            "private values and are not shown: check the table against the schema on its own side"
-        ) from None
+        if not source.private:  # an experiment, whose table is not private: whoever debugs it sees what went wrong
+            raise
+        raise SfumatoError(FAILED.format(name=name)) from None
     except BaseException:  # Ctrl-C: the table may have been read
         ledger.fail(reservation.id)
         raise
