@@ -182,5 +182,5 @@ def test_what_fails_after_the_charge_is_one_sentence_whatever_it_was(monkeypatch
         opened.count(epsilon=0.5)
     assert type(caught.value) is SfumatoError
     assert str(caught.value) == pipeline.FAILED.format(name="count")
-    assert caught.value.__suppress_context__
+    assert caught.value.__context__ is None
     assert [r.state for r in opened.balance().releases] == ["failed"]

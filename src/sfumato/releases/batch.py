@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import BudgetError, InputError, PrivacyWarning, SfumatoError
+from sfumato.errors import BudgetError, InputError, SfumatoError
 from sfumato.ledger import Ask, Caps, Ledger, Reservation, foresee
 from sfumato.offers import Facts
 from sfumato.privacy.source import SECURE, Source
 from sfumato.releases import folder as folders
 from sfumato.releases.certificate import certificate
-from sfumato.releases.keeping import fresh_budgets
+from sfumato.releases.keeping import fresh_budgets, warn_of
 from sfumato.releases.pipeline import (
     Priced,
     charge_and_run,
@@ -242,8 +241,7 @@ def _say(seen: PlanPreview, notice: Callable[[str], None] | None, *, private: bo
         for sentence in seen.findings:
             notice(sentence)
     elif private:
-        for sentence in seen.fresh:
-            warnings.warn(sentence, PrivacyWarning, stacklevel=3)
+        warn_of(seen.fresh)
 
 
 def _stop(error: BaseException, name: str, outcomes: list[Outcome]) -> None:

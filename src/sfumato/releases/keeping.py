@@ -8,13 +8,15 @@ ledger yet, another name in a ledger that exists, certificates of earlier releas
 from __future__ import annotations
 
 import json
+import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, PrivacyWarning
 from sfumato.ledger import datasets_at
 from sfumato.tables.addresses import without_secrets
 
@@ -147,6 +149,15 @@ def fresh_budgets(location: str | Path, dataset: str, near: Iterable[Path]) -> t
             "cost adds to what is spent now"
         )
     return tuple(said)
+
+
+def warn_of(sentences: Iterable[str]) -> None:
+    """A `PrivacyWarning` for each sentence, at the line that called Sfumato."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sfumato":
+        level, frame = level + 1, frame.f_back
+    for sentence in sentences:
+        warnings.warn(sentence, PrivacyWarning, stacklevel=level)
 
 
 def _certificates(folder: Path) -> Iterator[dict[str, Any]]:

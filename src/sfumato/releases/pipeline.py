@@ -207,6 +207,7 @@ def charge_and_run(
     if reservation.repeated:
         return None, reservation
     name = priced.request.name
+    result: Result | None = None
     try:
         progress("reading aggregates and adding noise")
         result = run(priced, dataset, source=source)
@@ -215,10 +216,11 @@ def charge_and_run(
         ledger.fail(reservation.id)
         if not source.private:  # an experiment, whose table is not private: whoever debugs it sees what went wrong
             raise
-        raise SfumatoError(FAILED.format(name=name)) from None
     except BaseException:  # Ctrl-C: the table may have been read
         ledger.fail(reservation.id)
         raise
+    if result is None:  # raised here and not above, where the new error would carry the old one in __context__
+        raise SfumatoError(FAILED.format(name=name))
     try:
         progress("writing the release")
         remembered = finish(result, reservation, fingerprint)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from sfumato.errors import InputError, PrivacyWarning
+from sfumato.errors import InputError
 from sfumato.ledger import Balance, Ledger, Reservation
 from sfumato.offers import Facts, Request
 from sfumato.privacy.source import Source
@@ -18,7 +17,7 @@ from sfumato.privacy.units import Epsilon
 from sfumato.releases import folder as folders
 from sfumato.releases.asking import Asked, Common, Preview
 from sfumato.releases.certificate import certificate, in_words
-from sfumato.releases.keeping import Kept
+from sfumato.releases.keeping import Kept, warn_of
 from sfumato.releases.kinds import KindName
 from sfumato.releases.pipeline import charge_and_run, price
 from sfumato.releases.plan import parse_request
@@ -108,8 +107,7 @@ class Table:
                 self._folder = tempfile.TemporaryDirectory(prefix="sfumato-")
                 location = Path(self._folder.name) / "session.ledger"
             elif self._source.private:
-                for sentence in self._kept.fresh():  # before the charge: whoever makes this an error is stopped in time
-                    warnings.warn(sentence, PrivacyWarning, stacklevel=2)
+                warn_of(self._kept.fresh())  # before the charge: whoever makes this an error is stopped in time
             ledger = Ledger.open(location)
             ledger.register(self.name, epsilon=self._epsilon, people=self.facts.budgets)
             self._ledger = ledger
