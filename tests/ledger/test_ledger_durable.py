@@ -47,6 +47,7 @@ def test_the_same_question_to_two_tables_of_one_ledger_is_answered_from_each(tmp
 
     few, many = ask("few", 3), ask("many", 90)
     assert not many[0].repeated
+    assert many[0].receipt.certificate["fingerprint"] != few[0].receipt.certificate["fingerprint"]
     assert round(few[1]) == 3
     assert round(many[1]) == 90
     assert ask("few", 90)[0].repeated

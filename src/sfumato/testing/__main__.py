@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
-from sfumato.testing.price_fuzz import price_fuzz
 from sfumato.testing.price_plans import KINDS
+from sfumato.testing.prices import price_fuzz
 
 
 def main(arguments: list[str] | None = None) -> None:
