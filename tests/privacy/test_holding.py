@@ -95,6 +95,7 @@ def test_it_looks_behind_views_lists_and_into_pickles():
             return bytes, (np.append(SECRET, 5).tobytes(),)
 
     assert holds_array(Stored(), {"counts": SECRET}) == ["pickle: counts"]
+    assert not holds_array(np.zeros(9, dtype=int), {"shares": SECRET / 100})
 
 
 def test_a_meter_keeps_nothing_of_what_it_answered():

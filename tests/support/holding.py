@@ -37,8 +37,8 @@ def holds_array(thing: Any, exact: Mapping[str, Any]) -> list[str]:
             found += [f"{path}: {name}" for name, array in wanted.items() if _equal(numbers, array)]
     stored = pickled(thing)
     for name, array in wanted.items():
-        kinds = (np.int64, np.int32, np.float64, array.dtype)
-        found += [f"pickle: {name}"] * any(array.astype(kind).tobytes() in stored for kind in kinds)
+        written = [array.astype(kind) for kind in (np.int64, np.int32, np.float64, array.dtype)]
+        found += [f"pickle: {name}"] * any(w.tobytes() in stored for w in written if _equal(w, array))
     return found
 
 

@@ -86,7 +86,7 @@ class Terms:
             raise InputError("give Terms, or PersonBudgets: PersonBudgets.of([...]) makes them from one ε per person")
         return cls(budgets=given)
 
-    def up_to(self, limit: Charge, *, budgets: PersonBudgets | None = None, granted: ArrayLike | None = None) -> Self:
+    def up_to(self, limit: Charge | None, *, budgets: PersonBudgets | None = None, granted: ArrayLike | None = None) -> Self:
         """The same terms with a price: `limit`, for the person groups of `budgets`, who `granted` so much in all.
 
         Groups that the terms already know stay as they are unless others are given.
