@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.errors import BudgetError, InputError, SfumatoError
+from sfumato.errors import BudgetError, InputError, PrivacyError, SfumatoError
 from sfumato.offers import Offer
 from sfumato.privacy import Charge, Meter, Seeded, Terms
 from sfumato.releases import pipeline, session
@@ -93,7 +93,7 @@ def test_the_fuzz_notices_a_price_that_forgets_rows(monkeypatch):
         return whole(cls, replace(terms, rows_per_person=1), **more)
 
     monkeypatch.setattr(Meter, "under", classmethod(forgetful))
-    with pytest.raises((LeakError, BudgetError)):
+    with pytest.raises(PrivacyError):
         check_price(plan("histogram", "one"), mechanism="identity", files=False)
 
 
