@@ -137,9 +137,9 @@ class Composition:
     def sampled(self, thresholds: ArrayLike) -> Iterator[Sample]:
         """Calls inside see a random sample: a record of group g is kept with probability ``thresholds[g] / 2**63``.
 
-        Yields the function that samples exact counts; their last axis is the person groups. A noisy call inside is refused until it was used, so that
-        the sample and its price do not drift apart; every value inside must be made from what it returns, and an `Exact`
-        that was not is refused.
+        Yields the function that samples exact counts; their last axis is the person groups. A noisy call inside is refused
+        until it was used, so that the sample and its price do not drift apart; every value inside must be made from what it
+        returns, and an `Exact` that was not is refused.
         """
         if self.neighbours != "absence":
             raise PrivacyError("sampling is priced against absence only; ask for neighbours='absence'")
