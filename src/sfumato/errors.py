@@ -40,7 +40,7 @@ class PrivacyError(SfumatoError):
 
 
 class PrivacyWarning(UserWarning):
-    """Something that may cost more privacy than it seems, said where it can be seen. Make it an error to stop there."""
+    """More may be spent, or told, than each guarantee by itself says. Make it an error to be stopped there."""
 
 
 class LedgerError(SfumatoError):

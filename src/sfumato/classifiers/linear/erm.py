@@ -26,6 +26,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
+from sfumato.classifiers.fits import CountedFits
 from sfumato.classifiers.linear.features import Indicators
 from sfumato.classifiers.linear.inputs import check_table, flat_labels, label_codes, number_matrix, plain
 from sfumato.classifiers.linear.objective import calibrate, minimise
@@ -57,7 +58,7 @@ LABELS_ARE_PUBLIC = "the set of class labels is public"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _PrivateLinear(CountedFits, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What both estimators share."""
 
     _loss: ClassVar[LossKind]
@@ -95,6 +96,8 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = plain(X)
         if y is None:
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None: one label per row")
+        if not (np.isfinite(self.regularization) and self.regularization > 0):
+            raise InputError(f"regularization must be a positive number, got {self.regularization!r}")
         if self.mechanism not in PERSONAL:
             raise InputError(f"unknown mechanism {self.mechanism!r}; known: {', '.join(PERSONAL)}")
         table, codes = self._coded(X, y) if self.schema is not None else self._numbers(X, y)
@@ -103,7 +106,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if budgets is None:
             meter = Meter.under(terms.up_to(Charge(positive_nano(self.epsilon))), source=self.source or SECURE)
             left, count = self._counted(codes, meter)
-            self._features = self._describe(left / NANO * count / problems)
+            self._features: Any = self._describe(left / NANO * count / problems)
             fitted = [self._alike(signed, meter, Nano(left // problems), count) for signed in self._signed(table, codes)]
         else:
             nano = self._roster(budgets, len(X))
@@ -122,6 +125,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.guarantee_ = meter.guarantee()
         self.parameters_ = fitted[0].parameters
         self.n_iter_ = 1
+        self._count_fit(X, self.guarantee_.nano, private=meter.private)
         return self
 
     # --- training ----------------------------------------------------------------------------------------------------
@@ -211,7 +215,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known = np.unique(np.asarray(labels if self.classes is None else self.classes))
         if known.size < 2:
             raise InputError(f"a classifier needs at least 2 classes, got {known.size} class; state them with classes=[...]")
-        self.classes_ = known
+        self.classes_: NDArray[Any] = known
         return Exact.reading(partial(number_matrix, X)), Exact.reading(partial(label_codes, labels, known))
 
     def _coded(self, X: Any, y: Any) -> tuple[Exact[NDArray[np.int32]], Exact[NDArray[np.int64]]]:
@@ -224,7 +228,9 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("one row is one person here: give a table with one row per person and a schema without a unit")
         coding._columns(X)
         _check_lengths(X, y)
-        self._coding, self.classes_, self.n_features_in_ = coding, coding.classes, len(coding.attributes)
+        self._coding: Coding = coding
+        self.classes_ = coding.classes
+        self.n_features_in_: int = len(coding.attributes)
         return Exact.reading(partial(coding.leaves, X)), Exact.reading(partial(coding.class_codes, y))
 
     def _rows(self, X: Any) -> Any:
