@@ -28,8 +28,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.attributes.lattice import MOST, lattice
+from sfumato.attributes.sums import EACH_TIME, History, ItemSums, held
 from sfumato.errors import InputError, PrivacyError
 from sfumato.privacy.charge import Charge
+from sfumato.privacy.integers import read_only
 from sfumato.privacy.units import NANO, Epsilon, Nano, NanoArray, as_epsilon
 
 VERSION = 1
@@ -100,12 +103,23 @@ class Policy:
 
     def __post_init__(self) -> None:
         m = len(self.attributes)
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        for name in ("rates", "rows", "budgets"):
+            given = np.asarray(getattr(self, name))
+            if given.dtype.kind not in "iu":
+                raise InputError(f"the {name} of a policy are whole numbers, got an array of {given.dtype}")
+            object.__setattr__(self, name, read_only(given))
         if self.rates.shape != (m,) or self.budgets.shape != (m,) or self.rows.ndim != 2 or self.rows.shape[1] != m:
             raise InputError(f"a policy for {m} attributes needs {m} rates, {m} budgets and rows of {m} entries")
         if len(set(self.attributes)) != m or not m:
             raise InputError("a policy names at least one attribute, and each once")
         if int(self.rates.min()) < 1 or int(self.budgets.min()) < 1 or self.overall < 1 or self.unit <= 0:
             raise InputError("rates, budgets, epsilon and unit of a policy are greater than 0")
+        # A negative entry would take the price of another attribute off the row's.
+        if self.rows.size and not 0 <= int(self.rows.min()) <= int(self.rows.max()) <= MOST:
+            raise InputError(f"the rows of a policy hold weights between 0 and {MOST} lattice units")
+        if max(int(self.rates.max()), int(self.budgets.max())) >= 1 << 62:
+            raise InputError("the rates and budgets of a policy lie below 2^62 nano-ε")
         self.verify(self.rows, budgets=self.budgets, overall=self.overall)
 
     @property
@@ -170,6 +184,29 @@ class Policy:
                 )
         return price
 
+    def admit(self, attributes: tuple[str, ...], unit: Fraction, rows: NDArray[Any]) -> None:
+        """Refuse items that could cost more than this policy was priced for.
+
+        Parameters
+        ----------
+        attributes : tuple of str
+        unit : Fraction
+            Worth of a lattice unit.
+        rows : integer matrix
+            The rows an item may have: those of a catalogue, or those that come with sums.
+        """
+        self.require_same_columns(attributes, unit)
+        if rows is not self.rows and not self.price(rows).within(self.charge):
+            raise PrivacyError(
+                "this policy was priced for lighter items: an item of this catalogue could cost more than the policy says; "
+                "allocate a policy for this catalogue"
+            )
+
+    def require_same_columns(self, attributes: tuple[str, ...], unit: Fraction) -> None:
+        """Refuse a catalogue with other `attributes`, another order of them or another `unit`."""
+        if attributes != self.attributes or unit != self.unit:
+            raise PrivacyError("this policy was made for another catalogue: its attributes or unit differ")
+
     # --- what an item may do -----------------------------------------------------------------------------------------
 
     def fit(self, item: Iterable[str] | Mapping[str, Epsilon]) -> NDArray[np.int64]:
@@ -181,17 +218,25 @@ class Policy:
         >>> p.fit(["y"]).tolist(), p.fit(["x", "y"]).tolist()
         ([0, 1], [1, 0])
         """
-        from sfumato.attributes.catalogue import lattice
-
         most = int(self.rows.max(initial=0))
         try:
             tags = item if isinstance(item, Mapping) else dict.fromkeys(item, 1)
             units = [min(lattice(tags[n], self.unit), most) if n in tags else 0 for n in self.attributes]
-        except (InputError, TypeError):  # an odd item counts nothing: an error would tell about the history
+        except Exception:  # an odd item counts nothing: an error would tell about the history
             units = [0] * len(self.attributes)
         row = np.array(units, dtype=np.int64)
         under = np.minimum(self.rows.astype(np.int64), row)
         return np.asarray(under[int(under.sum(axis=1).argmax())]) if under.size else row * 0
+
+    def sums(self, history: History) -> ItemSums:
+        """Add up a `history` whose items are known by their attributes, each cut as `fit` does.
+
+        >>> p = Policy(("x", "y"), np.array([50, 50]), np.array([[1, 1]]), 100, np.array([60, 90]))
+        >>> p.sums([["x"], ["x", "y"]]).exact
+        <Exact: a private value>
+        """
+        exact = held(history).map(lambda items: sum(map(self.fit, items), np.zeros(len(self.attributes), dtype=np.int64)))
+        return ItemSums(exact, self.rows, self.attributes, self.unit, notes=(EACH_TIME,))
 
     # --- expected error ------------------------------------------------------------------------------------------------
 
