@@ -25,7 +25,6 @@ would be two releases.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -211,12 +210,13 @@ class AttributeStream:
 
     def _answer(self) -> NDArray[np.int64]:
         """Noisy totals up to now, drawing noise for what completed since the last question."""
-        for level in range(self._levels):
-            if self._fresh[level]:
-                self._noisy[level] += self._draw(self._state[1, level], self._levels)
-                self._hold(self._state.map(partial(_answered, level=level)))
-                self._fresh[level] = False
-                self._draws[level] += 1
+        asked = [level for level, fresh in enumerate(self._fresh) if fresh]
+        for level in asked:
+            self._noisy[level] += self._draw(self._state[1, level], self._levels)
+            self._fresh[level] = False
+            self._draws[level] += 1
+        if asked:
+            self._hold(self._state.map(lambda state: _answered(state, asked)))
         return np.asarray(self._finished + self._noisy.sum(axis=0))
 
     def release(self) -> AttributeRelease:
@@ -250,9 +250,9 @@ def _moved(state: NDArray[np.int64], block: NDArray[np.int64] | None, completed:
     return new
 
 
-def _answered(state: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+def _answered(state: NDArray[np.int64], levels: list[int]) -> NDArray[np.int64]:
     new = state.copy()
-    new[1, level] = 0
+    new[1, levels] = 0
     return new
 
 

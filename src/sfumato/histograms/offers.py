@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 
 from sfumato.errors import InputError
 from sfumato.histograms.bins import Bins
-from sfumato.histograms.budgets import Ints, bin_rates, moves
+from sfumato.histograms.budgets import Ints, bin_rates
 from sfumato.histograms.release import applicable, release_histogram
 from sfumato.histograms.result import Histogram
 from sfumato.offers import Facts, Offer, Request
 from sfumato.privacy import Charge, Epsilon, Meter, Nano
+from sfumato.privacy.terms import Neighbours, Terms
 from sfumato.registry import Mechanism, Parameter, ranked
 from sfumato.tables.dataset import Dataset
 
@@ -22,7 +23,7 @@ PURPOSES = ("shape", "ranges")
 PARAMETERS = (
     Parameter("columns", "texts", "the columns whose cells are counted", required=True),
     Parameter("purpose", "text", "what it is for: its shape, or sums over ranges of bins", "shape", choices=PURPOSES),
-    Parameter("bin_budgets", "numbers", "one ε per bin, row by row: what a record in that bin may lose"),
+    Parameter("bin_budgets", "numbers", "one ε per bin, row by row: what a person may lose by their rows in it"),
     Parameter("nonnegative", "flag", "whether negative counts are set to the nearest that are not"),
     Parameter("total", "number", "a public number of records that the counts must add up to", low=0, high=2**63 - 1),
 )
@@ -92,7 +93,7 @@ def preview_histogram(
     bin_budgets: ArrayLike | None = None,
     purpose: Purpose = "shape",
     rows_per_person: int = 1,
-    neighbours: str = "absence",
+    neighbours: Neighbours = "absence",
     parameters: Mapping[str, Any] | None = None,
 ) -> list[Offer]:
     """The offers for a histogram, best first by the measured comparison in the documentation.
@@ -107,7 +108,7 @@ def preview_histogram(
     total : int, optional
         The number of records, if it is public: no bin errs by more than that.
     bin_budgets : one ε per bin, optional
-        What a record in each bin may lose.
+        What a person may lose by their rows in each bin, compared with these rows absent.
     purpose : "shape" or "ranges"
         What the histogram is for: its distribution, or sums over ranges of bins.
     rows_per_person : int
@@ -137,11 +138,11 @@ def preview_histogram(
         raise InputError(f"a public total must not be negative, got {total}")
     if purpose == "ranges" and not domain.ordered:
         raise InputError(f"ranges need bins in a meaningful order and {domain.names[-1]!r} has none; ask for the shape")
-    factor = moves(rows_per_person=rows_per_person, neighbours=neighbours)
-    rates = bin_rates(epsilon=epsilon, bins=domain, factor=factor, bin_budgets=bin_budgets)
+    terms = Terms(rows_per_person=rows_per_person, neighbours=neighbours)
+    rates = bin_rates(epsilon=epsilon, bins=domain, terms=terms, bin_budgets=bin_budgets)
     asked = {"epsilon": epsilon, "bins": domain, "bin_budgets": bin_budgets}
     return [
-        _offer(mechanism, rates, factor, total, {**asked, **mechanism.check(parameters or {}, "the request")})
+        _offer(mechanism, rates, terms.factor, total, {**asked, **mechanism.check(parameters or {}, "the request")})
         for mechanism in ranked("histogram", purpose)
         if applicable(mechanism, domain)
     ]
