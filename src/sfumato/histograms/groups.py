@@ -10,11 +10,10 @@ in several (in the same bin of each); against replacement the other record may b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
 from sfumato.histograms.bins import Bins
@@ -92,11 +91,11 @@ def release_histograms(
     return {name: Histogram.of(e, bins=domain, guarantee=guarantee, bin_losses=lost[name]) for name, e in estimates.items()}
 
 
-def _part(bin_budgets: ArrayLike | None, parts: int) -> list[Decimal] | None:
+def _part(bin_budgets: ArrayLike | None, parts: int) -> NDArray[Any] | None:
     if bin_budgets is None:
         return None
     nano = nano_down_array(np.asarray(bin_budgets).reshape(-1), "bin budgets") // parts
-    return [as_epsilon(value) for value in nano.tolist()]
+    return np.array([as_epsilon(value) for value in nano.tolist()], dtype=object)  # decimals: rounded down once only
 
 
 def _lost(losses: dict[str, Ints], terms: Terms, *, disjoint: bool) -> dict[str, Ints]:
