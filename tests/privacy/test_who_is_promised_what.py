@@ -19,6 +19,7 @@ from sfumato.histograms.groups import release_histograms
 from sfumato.histograms.offers import preview_histogram
 from sfumato.histograms.release import release_histogram
 from sfumato.privacy import NANO, Guarantee, Meter, PersonBudgets, Seeded
+from sfumato.privacy.losses import objective_loss
 from sfumato.registry import mechanisms
 from sfumato.testing import Tape, compare, replay, reveal
 
@@ -296,6 +297,39 @@ def test_an_item_loses_what_the_guarantee_says(once):
 def test_a_sample_is_refused_against_replacement():
     with pytest.raises(PrivacyError, match="absence only"), Meter(neighbours="replacement").sampled([1 << 62]):
         pass
+
+
+@pytest.mark.parametrize(("kind", "most"), KINDS)
+def test_who_moves_from_one_branch_to_another_loses_no_more_than_the_costliest_branch(kind, most):
+    rates = {"n": 3, "s": 7}
+
+    def run(rows, source):
+        meter = Meter(neighbours=kind, rows_per_person=most, source=source)
+        with meter.parallel("each person lives in one region") as branch:
+            for region, rate in rates.items():
+                with branch():
+                    meter.laplace([rows.count(region)], rate=rate)
+        return meter.guarantee()
+
+    for rows in rows_of_a_person("ns", most):
+        for other in instead(rows, kind, "ns"):
+            lost, promise = loss_between(run, rows, other)
+            assert lost <= promise.nano
+
+
+def test_what_costs_less_than_two_absences_has_no_price_in_a_branch_against_replacement():
+    """Objective perturbation: a person who moves pays for two Hessians, one who is replaced in place for one."""
+    weights, settings = [1.0], {"beta": 0.1, "curvature": 0.25, "penalty": 1.0}
+    once, twice = (objective_loss(weights, moves=n, **settings)[0] for n in (1, 2))
+    assert twice < 2 * once
+    for kind in ("absence", "replacement"):
+        meter = Meter(neighbours=kind)
+        with meter.parallel("each person lives in one region") as branch, branch():
+            if kind == "absence":
+                assert meter._price(1, 5, doubled=False).largest == 5
+            else:
+                with pytest.raises(PrivacyError, match="from one branch to another"):
+                    meter._price(1, 5, doubled=False)
 
 
 # --- words --------------------------------------------------------------------------------------------------------------
