@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.attributes import Catalogue, Policy, Profile, allocate
-from sfumato.attributes.policy import _checksum, exact_loads
+from sfumato.attributes.policy import exact_loads
+from sfumato.attributes.policy_file import checksum
 from sfumato.errors import PrivacyError, SfumatoError
 
 SHOP = Catalogue.of({"a": ["x", "y"], "b": ["y", "z"], "c": ["z"]})
@@ -23,7 +24,7 @@ def resealed(**changes) -> str:
     body = json.loads(POLICY.to_json())
     body.pop("checksum")
     body |= changes
-    return json.dumps(body | {"checksum": _checksum(body, None)})
+    return json.dumps(body | {"checksum": checksum(body, None)})
 
 
 def test_round_trip(tmp_path):

@@ -13,7 +13,6 @@ accidents; a shared key (`key=`) also tells who made the file.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import math
@@ -29,10 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attributes.lattice import MOST, lattice
+from sfumato.attributes.policy_file import checksum, dense_rows, fraction, typed
 from sfumato.attributes.sums import EACH_TIME, History, ItemSums, held
 from sfumato.errors import InputError, PrivacyError
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.integers import read_only
+from sfumato.privacy.terms import Terms
 from sfumato.privacy.units import NANO, Epsilon, Nano, NanoArray, as_epsilon
 
 VERSION = 1
@@ -140,6 +141,11 @@ class Policy:
     def charge(self) -> Charge:
         """The price of one release."""
         return self.price(self.rows)
+
+    @property
+    def terms(self) -> Terms:
+        """What a release is held to: no item of a person's history can be told from its absence, at this price."""
+        return Terms(neighbours="item", limit=self.charge, attributes=self.attributes)
 
     @cached_property
     def touches(self) -> NDArray[np.int64]:
@@ -267,7 +273,7 @@ class Policy:
             "gap": None if math.isnan(self.gap) else self.gap,
             "catalogue": self.catalogue,
         }
-        body["checksum"] = _checksum(body, key)
+        body["checksum"] = checksum(body, key)
         return "{\n" + ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in body.items()) + "\n}\n"
 
     @classmethod
@@ -281,21 +287,21 @@ class Policy:
             raise InputError(f"this is not a policy file: its kind is not {_KIND!r}")
         if body.get("version") != VERSION:
             raise InputError(f"policy version {body.get('version')!r}, this software reads {VERSION}; update it or ask anew")
-        checksum = body.pop("checksum", None)
-        if not isinstance(checksum, str) or not hmac.compare_digest(checksum, _checksum(body, key)):
+        seal = body.pop("checksum", None)
+        if not isinstance(seal, str) or not hmac.compare_digest(seal, checksum(body, key)):
             raise PrivacyError("this policy was changed after it was made (or sealed with another key); ask for a new one")
         if set(body) != _FIELDS:
             raise InputError(f"a policy has the fields {', '.join(sorted(_FIELDS))}")
         return cls(
-            attributes=tuple(_list(body["attributes"], str)),
-            rates=np.array(_list(body["rates"], int), dtype=np.int64),
-            rows=_rows(body["rows"], len(body["attributes"])),
-            overall=Nano(_list([body["epsilon"]], int)[0]),
-            budgets=np.array(_list(body["budgets"], int), dtype=np.int64),
-            unit=_unit(_list([body["unit"]], str)[0]),
-            utility=_list([body["utility"]], str)[0],
-            gap=math.nan if body["gap"] is None else _list([body["gap"]], float)[0],
-            catalogue=_list([body["catalogue"]], str)[0],
+            attributes=tuple(typed(body["attributes"], str)),
+            rates=np.array(typed(body["rates"], int), dtype=np.int64),
+            rows=dense_rows(body["rows"], len(body["attributes"])),
+            overall=Nano(typed([body["epsilon"]], int)[0]),
+            budgets=np.array(typed(body["budgets"], int), dtype=np.int64),
+            unit=fraction(typed([body["unit"]], str)[0]),
+            utility=typed([body["utility"]], str)[0],
+            gap=math.nan if body["gap"] is None else typed([body["gap"]], float)[0],
+            catalogue=typed([body["catalogue"]], str)[0],
         )
 
     def save(self, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
@@ -308,36 +314,3 @@ class Policy:
         """Read the policy file `path` and verify it, its seal too if a `key` is given."""
         with open(path, encoding="utf-8") as file:
             return cls.from_json(file.read(), key=key)
-
-
-def _checksum(body: Mapping[str, Any], key: bytes | None) -> str:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
-    if key is None:
-        return "sha256:" + hashlib.sha256(text).hexdigest()
-    return "hmac-sha256:" + hmac.new(key, text, "sha256").hexdigest()
-
-
-def _list(values: Any, kind: type) -> list[Any]:
-    typed = isinstance(values, list) and all(type(v) is kind for v in values)
-    if not typed or (kind is int and any(not 0 <= v < 1 << 62 for v in values)):
-        raise InputError(f"a field of this policy does not hold {kind.__name__} values in range")
-    return list(values)
-
-
-def _unit(text: str) -> Fraction:
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise InputError("the unit of this policy is not a fraction such as 1/100") from None
-
-
-def _rows(sparse: Any, columns: int) -> NDArray[np.int64]:
-    if not isinstance(sparse, list) or not sparse:
-        raise InputError("a policy lists at least one row that an item may have")
-    rows = np.zeros((len(sparse), columns), dtype=np.int64)
-    for i, pairs in enumerate(sparse):
-        flat = _list(pairs, int)
-        if len(flat) % 2 or any(j >= columns for j in flat[::2]) or len(set(flat[::2])) * 2 != len(flat):
-            raise InputError("a row of this policy does not list distinct columns and their weights in turn")
-        rows[i, flat[::2]] = flat[1::2]
-    return rows

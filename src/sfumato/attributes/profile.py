@@ -253,7 +253,7 @@ class Profile:
         return allocate(self.catalogue, budgets=shares, epsilon=_decimal(overall), utility=self.utility)
 
     def _meter(self, policy: Policy) -> Meter:
-        return Meter(limit=policy.charge, attributes=policy.attributes, neighbours="item", source=self._source)
+        return Meter.under(policy.terms, source=self._source)
 
     def _sums(self, history: Exact[Iterable[Any]], policy: Policy) -> ItemSums:
         return policy.sums(history) if self.catalogue is None else self.catalogue.histogram(history, once=self.once)

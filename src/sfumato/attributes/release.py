@@ -262,7 +262,7 @@ def release_batch(histograms: ItemSums, policy: Policy, *, source: Source = SECU
     >>> noisy.shape, promise.epsilon
     ((1000, 2), Decimal('2'))
     """
-    meter = Meter(attributes=policy.attributes, neighbours="item", source=source)
+    meter = Meter.under(policy.terms, source=source)
     _admit(histograms, policy, meter)
     if histograms.length is None:
         raise InputError("a batch has one row of sums per person; one person's sums go to release_histogram")
