@@ -339,6 +339,16 @@ def test_no_result_holds_an_exact_sum_or_the_number_of_items():
         assert repr(one) == repr(two)
 
 
+def test_a_profile_keeps_nothing_of_a_history():
+    def left_behind(history):
+        me = person()
+        me.release(history, to="clinic")
+        kept = [part for name, part in vars(me).items() if name != "ledger"]  # it keeps the noisy release
+        return [repr(part) for part in parts_of(kept, set()) if isinstance(part, int | float | str | np.ndarray)]
+
+    assert left_behind(["a"] * 7) == left_behind([])
+
+
 def test_a_stream_and_sums_show_nothing():
     stream = person().stream(to="clinic")
     stream.add(["a"] * 7)

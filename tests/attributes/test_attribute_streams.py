@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -128,6 +129,19 @@ def test_memory_grows_with_the_levels_only():
     assert sizes[300_000] <= 2 * (3 * 5 + 1)
     assert s.size <= 2 * (3 * 12 + 1)
     assert s.time == 10**12 + 300_000
+
+
+def test_a_stream_keeps_nothing_of_what_it_was_made_of():
+    s = stream(16)
+    rows = np.ones((1000, 2), dtype=np.int64)
+    tracemalloc.start()
+    try:
+        for _ in range(200):  # 3.2 MB of steps
+            s.extend(ItemSums.as_stated(rows.copy(), POLICY))
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 100_000
 
 
 def test_error_is_as_reported_and_noise_too_small_is_noticed():
