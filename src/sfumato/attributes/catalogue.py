@@ -276,14 +276,15 @@ class Catalogue:
         if self._items is None and isinstance(history, np.ndarray) and history.dtype.kind in "iu" and history.ndim == 1:
             rows = history[(history >= 0) & (history < self.size)].astype(np.int64)
         else:
-            rows = np.fromiter((i for i in map(self._position, history) if i >= 0), dtype=np.int64)
+            where = self._where  # made for an empty history too: what is kept tells nothing
+            rows = np.fromiter((i for i in (self._position(item, where) for item in history) if i >= 0), dtype=np.int64)
         return np.asarray(np.unique(rows) if once else rows)
 
-    def _position(self, item: Any) -> int:
+    def _position(self, item: Any, where: Mapping[Hashable, int]) -> int:
         try:
             if self._items is None:
                 return int(item) if isinstance(item, int | np.integer) and 0 <= item < self.size else -1
-            return self._where.get(item, -1)
+            return where.get(item, -1)
         except Exception:  # not hashable, or odd in another way: it counts nothing, and no other item less
             return -1
 
