@@ -24,7 +24,7 @@ PURPOSES = ("shape", "ranges")
 PARAMETERS = (
     Parameter("columns", "texts", "the columns whose cells are counted", required=True),
     Parameter("purpose", "text", "what it is for: its shape, or sums over ranges of bins", "shape", choices=PURPOSES),
-    Parameter("bin_budgets", "numbers", "one ε per bin, row by row: what a record in that bin may lose"),
+    Parameter("bin_budgets", "numbers", "one ε per bin, row by row: what a person may lose by their rows in it"),
     Parameter("nonnegative", "flag", "whether negative counts are set to the nearest that are not"),
     Parameter("total", "number", "a public number of records that the counts must add up to", low=0, high=2**63 - 1),
 )
@@ -109,7 +109,7 @@ def preview_histogram(
     total : int, optional
         The number of records, if it is public: no bin errs by more than that.
     bin_budgets : one ε per bin, optional
-        What a record in each bin may lose.
+        What a person may lose by their rows in each bin, compared with these rows absent.
     purpose : "shape" or "ranges"
         What the histogram is for: its distribution, or sums over ranges of bins.
     rows_per_person : int
@@ -161,7 +161,7 @@ def offers_under(
         raise InputError(f"a public total must not be negative, got {total}")
     if purpose == "ranges" and not bins.ordered:
         raise InputError(f"ranges need bins in a meaningful order and {bins.names[-1]!r} has none; ask for the shape")
-    rates = bin_rates(epsilon=epsilon, bins=bins, factor=terms.factor, bin_budgets=bin_budgets)
+    rates = bin_rates(epsilon=epsilon, bins=bins, terms=terms, bin_budgets=bin_budgets)
     asked = {"epsilon": epsilon, "bins": bins, "bin_budgets": bin_budgets}
     priced = terms.up_to(Charge(Nano(int(rates.max()) * terms.factor)))
     return [

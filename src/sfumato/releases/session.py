@@ -225,7 +225,7 @@ class Table:
         purpose : "shape" or "ranges", optional
             What it is for: its shape (the default), or sums over ranges of bins.
         bin_budgets : one ε per cell, optional
-            What a record in each cell may lose.
+            What a person may lose by their rows in each cell, compared with these rows absent.
         common
             What the price is and who pays it: see the class.
 
