@@ -58,3 +58,19 @@ def add_held(exact: NDArray[np.int64], noise: NDArray[np.int64]) -> NDArray[np.i
     total = exact + noise
     wrapped = ((exact ^ total) & (noise ^ total)) < 0
     return np.where(wrapped, np.where(noise > 0, _INT64.max, _INT64.min), total)
+
+
+def read_only(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy that nobody can write to, or the array itself if it is one: what was priced must not change afterwards.
+
+    >>> ours = np.array([1, 2])
+    >>> kept = read_only(ours)
+    >>> ours[0] = 50
+    >>> kept.tolist(), read_only(kept) is kept
+    ([1, 2], True)
+    """
+    if values.base is None and not values.flags.writeable:
+        return values
+    kept = np.array(values)
+    kept.setflags(write=False)
+    return kept
