@@ -5,9 +5,10 @@ together. In units of the first one's Laplace noise, what is seen is their diffe
 
     d = b + g + e,      e ~ Laplace(1),   g ~ N(0, A²),      estimate b + g by ψ(d)
 
-g is what chance does to the precise answer. If b were known to be 0, ``E[g | d]`` would be best (the precise answer, nearly);
-ψ(d) = d keeps the unbiased one. No ψ is best at both ends (Armstrong, Kline & Sun, *Adapting to misspecification*): lowering
-the error at b = 0 raises the largest error over all b. The best trade-offs form a frontier, and a point of it is
+g is what chance does to the precise answer. If b were known to be 0, ``E[g | d]`` would be best (nearly the precise
+answer); ψ(d) = d keeps the unbiased one. No ψ is best at both ends (Armstrong, Kline & Sun, *Adapting to
+misspecification*): lowering the error at b = 0 raises the largest error over all b. The best trade-offs form a frontier,
+and a point of it is
 
     minimise over ψ:   λ risk(0) + (1 - λ) max_b risk(b)
 
