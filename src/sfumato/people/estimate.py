@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from sfumato.errors import InputError
@@ -15,6 +15,35 @@ from sfumato.results import Result
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+
+_BRACKETS = ("any_data", "if_independent")
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """An answer with the law of its error, and how far it may be off beside that.
+
+    Attributes
+    ----------
+    value : float
+    law : ErrorLaw
+    bias : float
+        The largest possible bias under what the bracket assumes.
+    """
+
+    value: float
+    law: ErrorLaw
+    bias: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers."""
+        return {"value": self.value, "law": self.law.to_dict(), "bias": self.bias}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The bracket that `to_dict` wrote down as `data`."""
+        return cls(data["value"], law_from_dict(data["law"]), data["bias"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +83,9 @@ class Estimate(Result):
         The public bounds to which that column's values were clamped.
     rounding : float
         How far rounding values to the lattice may have moved the answer, in its own unit. Every interval includes it.
+    any_data, if_independent : Bracket, optional
+        Where the mechanism has both: the answer that holds for any data, and the one that holds if budgets are independent of
+        the values. The first makes the interval.
     """
 
     value: float
@@ -72,6 +104,8 @@ class Estimate(Result):
     column: str | None = None
     clamped: tuple[float, float] | None = None
     rounding: float = 0.0
+    any_data: Bracket | None = None
+    if_independent: Bracket | None = None
 
     @property
     def subject(self) -> str:
@@ -85,15 +119,30 @@ class Estimate(Result):
             raise InputError(f"a {self.kind} is not a frequency; use .value")
         return self.value / self.people
 
-    def interval(self, confidence: float = 0.95, *, worst_case: bool = False) -> tuple[float, float]:
+    def seen_as(self, bracket: Bracket) -> Estimate:
+        """The same estimate with the value and the law of `bracket`."""
+        return replace(
+            self, value=bracket.value, law=bracket.law, bias_bound=bracket.bias, any_data=None, if_independent=None
+        )
+
+    def interval(
+        self, confidence: float = 0.95, *, worst_case: bool = False, independent: bool = False
+    ) -> tuple[float, float]:
         """An interval that holds the true answer with a probability of `confidence`, cut to the public bounds.
+
+        Where the estimate carries `any_data`, the interval is made of it and holds for any data; `independent=True` asks for
+        the narrower one that holds if budgets are independent of the values.
 
         By default it holds if budgets are independent of the values (the assumption of every personalized release that
         gains accuracy); with one ε for all it holds for any data. `worst_case=True` adds the largest possible bias and holds
         for any data. The noise, unequal weights and the rounding to the lattice are always in it.
         """
+        if self.any_data is not None and self.if_independent is not None:
+            if independent:
+                return self.seen_as(self.if_independent).interval(confidence)
+            return self.seen_as(self.any_data).interval(confidence, worst_case=True)
         half = self.law.halfwidth(confidence) + self.rounding
-        if worst_case or self.bias_in_interval:
+        if worst_case or (self.bias_in_interval and not independent):
             half += self.bias_bound
         low, high = self.value - half, self.value + half
         if self.bounds is not None:
@@ -111,6 +160,7 @@ class Estimate(Result):
             "column": self.column,
             "value": self.value,
             "interval": [low, high],
+            "interval_if_independent": list(self.interval(confidence, independent=True)),
             "interval_worst_case": list(worst),
             "confidence": confidence,
             "people": self.people,
@@ -122,6 +172,8 @@ class Estimate(Result):
             "clamped": None if self.clamped is None else list(self.clamped),
             "rounding": self.rounding,
             "law": self.law.to_dict(),
+            "any_data": None if self.any_data is None else self.any_data.to_dict(),
+            "if_independent": None if self.if_independent is None else self.if_independent.to_dict(),
             "parameters": dict(self.parameters),
             "warnings": list(self.warnings),
             "details": dict(self.details),
@@ -150,6 +202,7 @@ class Estimate(Result):
             fields[name] = None if data[name] is None else (data[name][0], data[name][1])
         return cls(
             **fields,
+            **{name: None if data.get(name) is None else Bracket.from_dict(data[name]) for name in _BRACKETS},
             law=law_from_dict(data["law"]),
             guarantee=Guarantee.from_dict(data["guarantee"]),
             parameters=dict(data["parameters"]),

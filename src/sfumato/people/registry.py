@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from sfumato.people import histogram
-from sfumato.people.mechanisms import affine, exponential, partitioned, robust, sampling, simple
+from sfumato.people.mechanisms import adaptive, affine, exponential, partitioned, robust, sampling, simple
 from sfumato.registry import register
 
 for _mechanism in (
     affine.MECHANISM,
+    adaptive.MECHANISM,
     *partitioned.MECHANISMS,
     sampling.MECHANISM,
     *simple.MECHANISMS[:2],
