@@ -7,8 +7,8 @@ hinge of half-width 1/2 (curvature 1); both have |l'| <= 1.
 NumPy does along a contiguous axis: halves, down to runs of 128 with 8 sums each) is off by less than ``u (21 + log2 n)``
 times the sum of their sizes; in any order by at most ``u n`` times it. So the margin ``z·f`` of k terms is off by at most
 ``δ = u t(k) Σ_j |z_j f_j|``, where t is the smaller of the two, which moves the slope by at most δ times the largest second
-derivative within δ of the margin. Evaluating the slope adds 4 u (the hyperbolic tangent is assumed within 4 units in the last
-place), its weight u, and the sum over the rows the above. A row has norm at most one, so the norm of the error is at most
+derivative within δ of the margin. Evaluating the slope adds 4 u (the hyperbolic tangent is assumed within 4 units in the
+last place), its weight u, and the sum over the rows the above. A row has norm at most one, so the error has at most norm
 ``Σ_u w_u (u (26 + log2 n) + c_u δ_u)``; the last additions (penalty, noise, blocks of rows) add a few u times their size.
 `Objective.gradient` returns that number, a little widened for its own rounding. In `WIDE` numbers (80 bits on most machines)
 u is 2**-64.
@@ -34,24 +34,28 @@ WIDE: type[Any] = np.longdouble
 _WIDEN = 1 + 2.0**-10
 
 
-def loss_parts(kind: LossKind, margin: Floats) -> tuple[Floats, Floats, Floats]:
-    """Loss and its first two derivatives at the margin ``y f·x``."""
+def loss_value(kind: LossKind, margin: Floats) -> Floats:
+    """The loss at the margin ``y f·x``."""
     if kind == "logistic":
-        # 1/(1 + e^z), written so that neither end overflows.
-        miss = 0.5 * (1 - np.tanh(margin / 2))
-        return np.logaddexp(0.0, -margin), -miss, miss * (1 - miss)
-    h = HALF_WIDTH
-    short = np.clip(1 + h - margin, 0.0, None)
-    inside = np.abs(1 - margin) <= h
-    value = np.where(inside, short**2 / (4 * h), np.where(margin < 1, 1 - margin, 0.0))
-    return value, loss_slope(kind, margin), np.where(inside, 1 / (2 * h), 0.0)
+        return np.logaddexp(0.0, -margin)
+    short = np.clip(1 + HALF_WIDTH - margin, 0.0, None)
+    inside = np.abs(1 - margin) <= HALF_WIDTH
+    return np.where(inside, short**2 / (4 * HALF_WIDTH), np.where(margin < 1, 1 - margin, 0.0))
 
 
 def loss_slope(kind: LossKind, margin: Floats) -> Floats:
     """The first derivative of the loss at the margin."""
-    if kind == "logistic":
+    if kind == "logistic":  # -1/(1 + e^z), written so that neither end overflows
         return np.asarray(0.5 * (np.tanh(margin / 2) - 1))
     return np.asarray(-np.clip((1 + HALF_WIDTH - margin) / (2 * HALF_WIDTH), 0.0, 1.0))
+
+
+def loss_bend(kind: LossKind, margin: Floats) -> Floats:
+    """The second derivative of the loss at the margin."""
+    if kind == "logistic":
+        slope = loss_slope(kind, margin)
+        return np.asarray(-slope * (1 + slope))
+    return np.where(np.abs(1 - margin) <= HALF_WIDTH, CURVATURE[kind], 0.0)
 
 
 def _slope_error(kind: LossKind, margin: Any, slope: Any, away: Floats, ulp: float) -> Floats:
@@ -93,18 +97,19 @@ class Objective:
 
     def value(self, f: Floats, noise: Floats) -> float:
         """The objective at `f`, with the noise ``b·f``."""
-        loss = loss_parts(self.kind, self.signed @ f)[0]
+        loss = loss_value(self.kind, self.signed @ f)
         return float(np.dot(self.weights, loss) + 0.5 * self.penalty * f @ f + noise @ f)
 
     def newton(self, f: Floats, noise: Floats) -> tuple[Floats, Floats]:
         """Gradient, as fast as it comes, and Newton step at `f`."""
-        _, slope, bend = loss_parts(self.kind, self.signed @ f)
+        margin = self.signed @ f
+        slope = loss_slope(self.kind, margin)
         gradient = np.asarray(self.signed.T @ (self.weights * slope) + self.penalty * f + noise)
-        return gradient, np.linalg.solve(self._penalised(bend), gradient)
+        return gradient, np.linalg.solve(self._penalised(loss_bend(self.kind, margin)), gradient)
 
     def hessian(self, f: Floats) -> Floats:
         """The matrix of second derivatives at `f`."""
-        return self._penalised(loss_parts(self.kind, self.signed @ f)[2])
+        return self._penalised(loss_bend(self.kind, self.signed @ f))
 
     def gradient(self, f: Floats, noise: Floats, *, numbers: type[Any] = np.float64) -> tuple[Floats, float]:
         """The gradient at `f`, with the noise, and how far from the true one its norm may be; computed in these numbers."""

@@ -181,11 +181,12 @@ def certified(objective: Objective, start: Floats, added: Floats, *, within: flo
     gradient, wide = objective.gradient, False
     found, error = gradient(f, added)
     for _ in range(_MOST_STEPS):
+        if float(np.linalg.norm(found)) + error <= within:
+            return f
         if error > within / 2 and not wide:
             gradient, wide = partial(objective.gradient, numbers=WIDE), True
             found, error = gradient(f, added)
-        if float(np.linalg.norm(found)) + error <= within:
-            return f
+            continue
         step = np.asarray(np.linalg.solve(objective.hessian(f), found), dtype=np.float64)
         f, found, error = _along(gradient, f, found, step, added)
     raise PrivacyError(
