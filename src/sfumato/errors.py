@@ -40,7 +40,7 @@ class PrivacyError(SfumatoError):
 
 
 class PrivacyWarning(UserWarning):
-    """More is spent, or told, than each guarantee by itself says."""
+    """More may be spent, or told, than each guarantee by itself says. Make it an error to be stopped there."""
 
 
 class LedgerError(SfumatoError):
