@@ -8,8 +8,8 @@ NumPy does along a contiguous axis: halves, down to runs of 128 with 8 sums each
 times the sum of their sizes; in any order by at most ``u n`` times it. So the margin ``z·f`` of k terms is off by at most
 ``δ = u t(k) Σ_j |z_j f_j|``, where t is the smaller of the two, which moves the slope by at most δ times the largest second
 derivative within δ of the margin. Evaluating the slope adds 4 u (the hyperbolic tangent is assumed within 4 units in the
-last place), its weight u, and the sum over the rows the above. A row has norm at most one, so the error has at most norm
-``Σ_u w_u (u (26 + log2 n) + c_u δ_u)``; the last additions (penalty, noise, blocks of rows) add a few u times their size.
+last place), its weight u, the sums over the rows of a block and over the blocks ``42 + log2 n`` together. A row has norm at
+most one, so the error has at most norm ``Σ_u w_u (u (47 + log2 n) + c_u δ_u)``; adding penalty and noise costs a few u more.
 `Objective.gradient` returns that number, a little widened for its own rounding. In `WIDE` numbers (80 bits on most machines)
 u is 2**-64.
 """
@@ -115,14 +115,15 @@ class Objective:
         """The gradient at `f`, with the noise, and how far from the true one its norm may be; computed in these numbers."""
         ulp = float(np.finfo(numbers).eps) / 2
         at, n = f.astype(numbers), self.weights.size
-        total, moved = np.zeros(f.size, dtype=numbers), 0.0
+        parts, moved = [np.zeros(f.size, dtype=numbers)], 0.0
         sums = self._dense_sums if isinstance(self.signed, np.ndarray) else self._sparse_sums
         for part, margin, slope, weights, reach in sums(at):
-            total = total + part
+            parts.append(part)
             moved += float(weights @ _slope_error(self.kind, margin, slope, np.asarray(reach * ulp, dtype=np.float64), ulp))
-        heavy, blocks = float(self.weights.sum()), 1 + n // _BLOCK
+        total = np.ascontiguousarray(np.transpose(parts)).sum(axis=1)
+        heavy = float(self.weights.sum())
         last = heavy + self.penalty * float(np.linalg.norm(f)) + float(np.linalg.norm(noise))
-        error = ulp * (heavy * (26 + math.log2(1 + n)) + (4 + blocks) * last) + moved
+        error = ulp * (heavy * (47 + math.log2(1 + n)) + 4 * last) + moved
         gradient = np.asarray(total + self.penalty * at + noise, dtype=np.float64)
         return gradient, (error + 2.0**-53 * float(np.linalg.norm(gradient))) * _WIDEN
 
