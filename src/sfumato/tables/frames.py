@@ -59,8 +59,8 @@ def _pandas_array(series: Any, make: AsArrow) -> Any:
         return values.take(pa.array(codes, pa.int64(), mask=codes < 0))
     if isinstance(series.dtype, pd.SparseDtype):
         return _pandas_array(series.sparse.to_dense(), make)
-    if str(series.dtype) == "object" or isinstance(series.dtype, pd.StringDtype):
-        return make(elements(series))  # alike: one number among texts makes pandas speak of objects
+    if str(series.dtype) == "object" or isinstance(series.dtype, pd.StringDtype) or series.dtype.kind == "c":
+        return make(elements(series))  # alike: one stray value makes pandas speak of objects, or of complex numbers
     if isinstance(series.dtype, pd.ArrowDtype):
         return _arrow_array(series.array.__arrow_array__(), make)
     return _arrow_array(pa.array(series, from_pandas=True, safe=False), make)
