@@ -6,14 +6,15 @@ import pytest
 from sfumato.errors import BudgetError
 from sfumato.histograms import Bins
 from sfumato.people.histogram import plan_histogram
-from sfumato.privacy import NANO, Meter, PersonBudgets, Seeded
+from sfumato.privacy import NANO, Exact, Meter, PersonBudgets, Seeded, Terms
+from sfumato.testing import reveal
 
 ROSTER = PersonBudgets.from_tiers({"strict": (0.05, 600), "standard": (0.3, 300), "open": (1.5, 100)})
 
 
 def weighted(plan, table):
     """`table[g, j]`: people of group g in bin j."""
-    return lambda weights: weights @ table
+    return lambda weights: Exact(weights @ table)
 
 
 def spread_out(rng, bins):
@@ -22,7 +23,7 @@ def spread_out(rng, bins):
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_nobody_loses_more_than_their_budget_and_the_loss_is_exact(rows):
-    plan = plan_histogram(ROSTER, Bins.numbered(4), rows_per_person=rows)
+    plan = plan_histogram(Terms(rows_per_person=rows, budgets=ROSTER), Bins.numbered(4))
     meter = Meter(limit=plan.charge, budgets=ROSTER, rows_per_person=rows)
     plan.run(weighted(plan, np.zeros((3, 4), dtype=np.int64)), meter)
     losses = meter.guarantee().people
@@ -37,7 +38,7 @@ def test_a_neighbour_moves_one_bin_by_what_was_charged():
         table = rng.integers(1, 9, (3, 4))
         without = table.copy()
         without[group, rng.integers(4)] -= 1
-        moved = np.abs(weighted(plan, table)(plan.weights) - weighted(plan, without)(plan.weights))
+        moved = np.abs(reveal(weighted(plan, table)(plan.weights)) - reveal(weighted(plan, without)(plan.weights)))
         assert sorted(moved)[-2] == 0
         assert moved.max() == plan.charge.people[group]  # rate 1: a unit moved is a nano-ε lost
 
@@ -79,4 +80,4 @@ def test_intervals_of_bins_and_ranges_cover():
 
 def test_a_roster_too_small_for_its_rows_is_refused():
     with pytest.raises(BudgetError, match="buys one row"):
-        plan_histogram(PersonBudgets.from_nano([1]), Bins.numbered(2), rows_per_person=2)
+        plan_histogram(Terms(rows_per_person=2, budgets=PersonBudgets.from_nano([1])), Bins.numbered(2))

@@ -10,9 +10,11 @@ from sfumato.attributes.catalogue import Catalogue
 from sfumato.attributes.policy import Policy
 from sfumato.attributes.release import release_batch
 from sfumato.attributes.streams import AttributeStream
+from sfumato.attributes.sums import ItemSums
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
 from sfumato.privacy import NANO, Meter, Nano, Source
+from sfumato.testing import reveal
 
 SHOP = Catalogue.of({"novel": {"paper": 1, "fiction": 2}, "map": {"paper": 1, "travel": 1}, "pen": {"paper": 1}})
 POLICY = allocate(SHOP, budgets={"paper": 0.5, "fiction": 0.8, "travel": 1}, epsilon=1)
@@ -20,14 +22,15 @@ _HISTORY = ("novel", "map")
 
 
 def _noisy(which: int, n: int, source: Source) -> NDArray[np.int64]:
-    exact = SHOP.histogram(_HISTORY[which:])  # the second neighbour lacks the novel
-    return release_batch(np.tile(exact, (n, 1)), POLICY, source=source)[0]
+    items = np.arange(which, len(_HISTORY))  # the second neighbour lacks the novel
+    everybody = SHOP.histograms(np.repeat(np.arange(n), items.size), np.tile(items, n), people=n)
+    return release_batch(everybody, POLICY, source=source)[0]
 
 
 def _overall(which: int, n: int, source: Source) -> NDArray[np.int64]:
     """The log-likelihood ratio of the whole release, in nano-ε: no event tells the neighbours apart better."""
     noisy = _noisy(which, n, source)
-    with_it, without = SHOP.histogram(_HISTORY), SHOP.histogram(_HISTORY[1:])
+    with_it, without = (reveal(SHOP.histogram(_HISTORY[i:]).exact) for i in (0, 1))
     return np.asarray((np.abs(noisy - without) - np.abs(noisy - with_it)) @ POLICY.rates)
 
 
@@ -45,7 +48,7 @@ def _stream(which: int, n: int, source: Source) -> NDArray[np.int64]:
     stream = AttributeStream(policy, Meter(neighbours="item", attributes=policy.attributes, source=source), fanout=2)
     stream.skip(2)
     before = stream.release().counts
-    stream.extend(np.full((1, n), 1 - which, dtype=np.int64))
+    stream.extend(ItemSums.as_stated(np.full((1, n), 1 - which, dtype=np.int64), policy))
     third = stream.release().counts
     stream.skip(1)
     fourth = stream.release().counts

@@ -15,7 +15,7 @@ from sfumato.grids.search.dependence import F_SPREAD, fixed_by_parents
 from sfumato.grids.search.pool import Pool, enumerate_grids
 from sfumato.grids.search.quality import Quality
 from sfumato.grids.search.scoring import score_pool
-from sfumato.privacy import NANO, Meter, Nano, Seeded, Source
+from sfumato.privacy import NANO, Exact, Meter, Nano, Seeded, Source
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
@@ -72,7 +72,7 @@ def _release(which: int, n: int, source: Source) -> NDArray[np.int64]:
 
 def _run(which: int, meter: Meter) -> NDArray[np.int64]:
     return choose_and_count(
-        lambda: _table(which), meter, nano=Nano(2 * NANO), taxonomies=_TAXONOMY, classes=2, settings=_SETTINGS, rows=8
+        Exact(_table(which)), meter, nano=Nano(2 * NANO), taxonomies=_TAXONOMY, classes=2, settings=_SETTINGS, rows=8
     ).noisy
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import attack_every, register
 from sfumato.bench.histograms_published import published
-from sfumato.privacy import NANO, Meter, Nano, Seeded, Source, as_epsilon
+from sfumato.privacy import NANO, Exact, Meter, Nano, Seeded, Source, as_epsilon
 from sfumato.registry import Mechanism
 
 _CLAIM = Nano(NANO // 5)
@@ -42,7 +42,7 @@ def _cases(entry: Mechanism) -> list[AuditCase]:
 
     def draw(which: int, n: int, source: Source) -> NDArray[np.float64]:
         counts, rates = _table(which), np.full(_EQUAL.size, _CLAIM)
-        made = (entry.make(lambda: counts, rates=rates, meter=Meter(source=source)) for _ in range(n))
+        made = (entry.make(Exact(counts), rates=rates, meter=Meter(source=source)) for _ in range(n))
         return np.array([_stands_out(m.counts) for m in made])
 
     return [AuditCase(f"histogram-{entry.name}", _CLAIM, draw, _PAIR, most=4_000)]

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
-from sfumato.classifiers.linear.objective import calibrate, loss_parts, minimise
-from sfumato.privacy import Meter, PersonBudgets, Seeded, Source, positive_nano
+from sfumato.classifiers.linear.objective import calibrate, minimise
+from sfumato.privacy import Exact, Meter, PersonBudgets, Seeded, Source, positive_nano
+from sfumato.privacy.objective import Objective
 from sfumato.tables.domains import Categorical
 from sfumato.tables.schema import Schema
 
@@ -30,20 +31,15 @@ _AGAINST = "one record against all others, present or absent"
 
 
 @dataclass(frozen=True, eq=False)
-class Objective:
-    """What an observer knows of a training table: rows ``y x`` of norm at most one, weights, penalty and noise."""
+class Observed:
+    """What an observer knows of a training table: its objective and the rate of the noise."""
 
-    kind: Any
-    signed: Floats
-    weights: Floats
-    penalty: float
+    objective: Objective
     beta: float
 
     def log_density(self, f: Floats) -> float:
-        _, slope, bend = loss_parts(self.kind, self.signed @ f)
-        noise = -self.signed.T @ (self.weights * slope) - self.penalty * f
-        hessian = (self.signed * (self.weights * bend)[:, None]).T @ self.signed + self.penalty * np.eye(f.size)
-        return float(-self.beta * np.linalg.norm(noise) + np.linalg.slogdet(hessian)[1])
+        gradient, _ = self.objective.gradient(f, np.zeros(f.size))
+        return float(-self.beta * np.linalg.norm(gradient) + np.linalg.slogdet(self.objective.hessian(f))[1])
 
 
 def _table(which: int, size: int) -> tuple[Floats, NDArray[np.int64]]:
@@ -58,15 +54,15 @@ def _whole_fit(name: str, estimator: str, kind: Any, *, epsilon: float, size: in
     from sfumato import classifiers
 
     def fit(which: int, source: Source) -> Any:
-        model = getattr(classifiers, estimator)(epsilon=epsilon, bounds=(-1, 1), classes=[0, 1], source=source)
+        model = getattr(classifiers, estimator)(epsilon=epsilon, bounds=(-1, 1), classes=[0, 1], rows=size, source=source)
         return model.fit(*_table(which, size))
 
     @cache
-    def known(which: int) -> Objective:
+    def known(which: int) -> Observed:
         X, y = _table(which, size)
         rows = np.hstack([X, np.ones_like(X)]) / np.sqrt(2) * np.where(y == 1, 1.0, -1.0)[:, None]
         at = calibrate(positive_nano(epsilon), kind=kind, dimension=2)
-        return Objective(kind, rows, np.ones(len(y)), at.penalty, at.beta)
+        return Observed(Objective(kind, rows, np.ones(len(y)), at.penalty), at.beta)
 
     def draw(which: int, n: int, source: Source) -> Floats:
         out = np.empty(n)
@@ -91,11 +87,12 @@ def _personal(name: str, kind: Any) -> AuditCase:
     per_group = at.weights(np.minimum(roster.levels, cap))
 
     def fit(which: int, meter: Meter) -> Floats:
-        t = Training(kind, signed[: groups.size - which], groups[: groups.size - which], roster, 1.0)
+        t = Training(kind, Exact(signed[: groups.size - which]), 1, groups[: groups.size - which], roster, 1.0)
         return np.asarray(train(t, meter, mechanism="weighted", threshold=None, parts=None).models[0])
 
     known = [
-        Objective(kind, signed[: groups.size - w], per_group[groups[: groups.size - w]], at.penalty, at.beta) for w in (0, 1)
+        Observed(Objective(kind, signed[: groups.size - w], per_group[groups[: groups.size - w]], at.penalty), at.beta)
+        for w in (0, 1)
     ]
 
     def draw(which: int, n: int, source: Source) -> Floats:
@@ -124,14 +121,15 @@ def _output_perturbation() -> AuditCase:
     def fit(which: int, meter: Meter) -> Floats:
         keep = _MANY + 1 - which
         model = OutputPerturbation(epsilon=3)
-        model._train(Records(coding.taxonomies, leaves[:keep], classes[:keep], coding.class_labels), meter)
+        model._coding = coding
+        model._train(Exact(Records(coding.taxonomies, leaves[:keep], classes[:keep], coding.class_labels)), meter)
         return np.asarray(model.coef_[0])
 
     @cache
     def minimum(which: int) -> Floats:
         keep = _MANY + 1 - which
         signed = design(leaves[:keep], coding.taxonomies) * np.where(classes[:keep] == 1, 1.0, -1.0)[:, None]
-        return minimise("logistic", signed, np.ones(keep), penalty=1.0, noise=np.zeros(3))
+        return minimise(Objective("logistic", signed, np.ones(keep), 1.0), np.zeros(3))
 
     def draw(which: int, n: int, source: Source) -> Floats:
         found = (fit(which, Meter(source=source)) for _ in range(n))

@@ -10,7 +10,8 @@ from sfumato.audit.registry import attack_every, register
 from sfumato.classifiers.linear.objective import calibrate, minimise
 from sfumato.offers import Offer
 from sfumato.people import ArrayReader, Question, Reader, SumReader, plan_offer
-from sfumato.privacy import Meter, Nano, PersonBudgets, Source
+from sfumato.privacy import Exact, Meter, Nano, PersonBudgets, Source
+from sfumato.privacy.objective import Objective
 from sfumato.registry import Mechanism
 
 ROSTER = PersonBudgets.from_tiers({"strict": (0.3, 3), "standard": (0.8, 2), "open": (2, 1)})
@@ -74,13 +75,11 @@ def _model_case(group: int) -> AuditCase:
         rows = np.where(group == _GROUPS, 1.0, -0.2)[:, None]
         kept = np.ones(_GROUPS.size, dtype=bool)
         kept[int(np.flatnonzero(group == _GROUPS)[0])] = not which
+        objective = Exact(Objective("logistic", rows[kept], weights[_GROUPS[kept]], at.penalty))
         out = np.empty(n)
         for i in range(n):
-            noise = Meter(budgets=ROSTER, source=source).objective_noise(
-                1, beta=at.beta, weights=weights, curvature=at.curvature, penalty=at.penalty
-            )
-            entered = weights[_GROUPS[kept]]
-            out[i] = minimise("logistic", rows[kept], entered, penalty=at.penalty, noise=noise)[0]
+            meter = Meter(budgets=ROSTER, source=source)
+            out[i] = meter.optimum(objective, minimise, by=at.by, weights=weights)[0]
         return out
 
     tier = ROSTER.name(group)

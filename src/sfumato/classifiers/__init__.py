@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato.classifiers.automatic import AutoClassifier
     from sfumato.classifiers.counting.additive import PrivateAdditive
-    from sfumato.classifiers.counting.baselines import Majority, NoiseFree
+    from sfumato.classifiers.counting.baselines import Majority
     from sfumato.classifiers.counting.forest import PrivateForest
     from sfumato.classifiers.counting.histogram import HistogramClassifier
     from sfumato.classifiers.counting.naive_bayes import PrivateNaiveBayes
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from sfumato.classifiers.linear.functional import FunctionalMechanism
     from sfumato.classifiers.linear.local_search import PrivGene, PrivLocal
     from sfumato.classifiers.linear.output_perturbation import OutputPerturbation
+    from sfumato.classifiers.search import PrivateSearch
 
 _NAMES = {
     "AutoClassifier": "automatic",
     "FunctionalMechanism": "linear.functional",
     "HistogramClassifier": "counting.histogram",
     "Majority": "counting.baselines",
-    "NoiseFree": "counting.baselines",
     "OutputPerturbation": "linear.output_perturbation",
     "PrivGene": "linear.local_search",
     "PrivLocal": "linear.local_search",
@@ -37,6 +37,7 @@ _NAMES = {
     "PrivateLogisticRegression": "linear.erm",
     "PrivateNaiveBayes": "counting.naive_bayes",
     "PrivateSVM": "linear.erm",
+    "PrivateSearch": "search",
 }
 
 __all__ = [
@@ -44,7 +45,6 @@ __all__ = [
     "FunctionalMechanism",
     "HistogramClassifier",
     "Majority",
-    "NoiseFree",
     "OutputPerturbation",
     "PrivGene",
     "PrivLocal",
@@ -54,6 +54,7 @@ __all__ = [
     "PrivateLogisticRegression",
     "PrivateNaiveBayes",
     "PrivateSVM",
+    "PrivateSearch",
 ]
 
 

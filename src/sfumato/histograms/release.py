@@ -1,7 +1,7 @@
 """The one way to run a histogram mechanism.
 
-A mechanism is ``make(counts, *, rates, meter, **parameters) -> HistogramEstimate``: `counts` is a function that reads the
-private counts, to be called inside noisy calls only; ``rates[i]`` is what a record in bin i may lose per row, in nano-ε.
+A mechanism is ``make(counts, *, rates, meter, **parameters) -> HistogramEstimate``: `counts` is an `Exact` of one int64
+per bin, which only the Meter opens; ``rates[i]`` is what a record in bin i may lose per row, in nano-ε.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from sfumato.errors import InputError
 from sfumato.histograms.bins import Bins
-from sfumato.histograms.budgets import Counts, exact_counts, moves, rates_for
+from sfumato.histograms.budgets import Counts, exact_counts, lost_by_bin, rates_for
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.result import Histogram
 from sfumato.offers import AUTO
@@ -35,8 +35,9 @@ def release_histogram(
 
     Parameters
     ----------
-    counts : integers, or a function that returns them
-        The private counts, one per bin; the function is called after the price was accepted.
+    counts : Exact of integers
+        The private counts, one per bin, as a table gives them. Integers, or a function that returns them, are wrapped
+        first thing. Counts beyond 64 bits are held at the end of the range.
     epsilon : Epsilon
         What a person may lose at most.
     bins : Bins or int
@@ -46,7 +47,8 @@ def release_histogram(
     mechanism : str
         A mechanism's name; "auto" takes the best for the shape.
     bin_budgets : one ε per bin, optional
-        What a record in each bin may lose (at most epsilon): bins that matter more get more noise.
+        What a person may lose by their rows in each bin (at most epsilon), compared with these rows absent: bins that
+        matter more get more noise. Against replacement all must be alike.
     parameters
         Of the mechanism: `clustering` (ahp), `delta`, `order` (dpa, sdpa), `branching` (hierarchical).
 
@@ -64,8 +66,8 @@ def release_histogram(
     estimate = run_mechanism(
         counts, epsilon=epsilon, bins=domain, meter=meter, mechanism=mechanism, bin_budgets=bin_budgets, **parameters
     )
-    factor = moves(rows_per_person=meter.rows_per_person, neighbours=meter.neighbours)
-    return Histogram.of(estimate, bins=domain, guarantee=meter.guarantee(), factor=factor)
+    lost = lost_by_bin(estimate.losses, meter.terms)
+    return Histogram.of(estimate, bins=domain, guarantee=meter.guarantee(), bin_losses=lost)
 
 
 def run_mechanism(

@@ -20,6 +20,8 @@ Whatever it touches is marked *not private*.
 
 from sfumato.privacy.calls import Call
 from sfumato.testing.comparison import Compared, compare, log_probability, vector_loss
+from sfumato.testing.price_plans import PricePlan, random_plan
+from sfumato.testing.prices import PriceFound, check_price, price_fuzz
 from sfumato.testing.replaying import Replay, replay
 from sfumato.testing.revealing import reveal
 from sfumato.testing.tape import LeakError, Tape
@@ -28,10 +30,15 @@ __all__ = [
     "Call",
     "Compared",
     "LeakError",
+    "PriceFound",
+    "PricePlan",
     "Replay",
     "Tape",
+    "check_price",
     "compare",
     "log_probability",
+    "price_fuzz",
+    "random_plan",
     "replay",
     "reveal",
     "vector_loss",
