@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import sfumato.tables as tables
 from sfumato.errors import InputError
 from sfumato.records.coding import Coding
-from sfumato.records.numbers import number_matrix, rows_as_array
+from sfumato.records.numbers import number_matrix
 from sfumato.tables import Numeric, PrivacyUnit, Schema
 from sfumato.tables.one_value import Places, number_of
 from sfumato.tables.values import category_codes, numbers
@@ -137,7 +137,6 @@ def test_a_row_that_is_none_spoils_itself_only(odd):
     assert codes[:-1].tolist() == CODING.leaves(ROWS).tolist()
     assert codes[-1].tolist() == CODING.leaves([[None] * 5])[0].tolist()
     assert np.isnan(number_matrix([*ROWS, row], width=5)[-1]).all()
-    assert rows_as_array([row, *ROWS], 5).shape == (len(ROWS) + 1, 5)
     with pytest.raises(InputError, match="does not state how many features"):
         number_matrix([*ROWS, row])
 

@@ -48,35 +48,6 @@ def number_matrix(X: Any, width: int | None = None) -> NDArray[np.float64]:
     return found
 
 
-def rows_as_array(X: Any, width: int | None) -> Any:
-    """A list of rows as an array of objects with `width` columns; anything else as it is. Never fails on a value.
-
-    Parameters
-    ----------
-    X : table
-        The rows.
-    width : int or None
-        The public number of features, which a list does not state; None refuses a list.
-
-    Returns
-    -------
-    array, or `X`
-
-    Examples
-    --------
-    >>> rows_as_array([[1, "?"], 7], 2).tolist()
-    [[1, '?'], [None, None]]
-    """
-    if not isinstance(X, list | tuple):
-        return X
-    columns = _columns(X, width)
-    table = np.empty((len(X), len(columns)), dtype=object)
-    for j, column in enumerate(columns):
-        for i, value in enumerate(column):
-            table[i, j] = value
-    return table
-
-
 def _columns(X: Any, width: int | None) -> list[Any]:
     names = stated_names(X)
     if names is not None:
