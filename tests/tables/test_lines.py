@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -114,6 +116,25 @@ def test_a_quoted_line_break_where_a_buffer_ends(tmp_path):
     (tmp_path / "t.csv").write_bytes(text)
     data = tables.open(tmp_path / "t.csv", schema=schema)
     assert look(data.count()) == text.count(line)
+
+
+def test_threads_that_ask_at_once_read_the_lines_once(tmp_path):
+    (tmp_path / "t.csv").write_text("age\n" + "31\n" * 50_000)
+    for _ in range(3):
+        engine = tables.open(tmp_path / "t.csv", schema=Schema({"age": Numeric(0, 99, bins=2)})).engine
+        start = threading.Barrier(4)
+
+        def ask(engine=engine, start=start):
+            start.wait()
+            with suppress(InputError):  # a connection of DuckDB serves one thread at a time
+                engine.fetch(engine.table.count().as_table())
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert engine.fetch(engine.table.count().as_table())[0][0].as_py() == 50_000
 
 
 def test_a_line_that_is_too_long_is_no_record(tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ from sfumato.records.owners import owners_in, within_cap
 from sfumato.records.records import Records
 from sfumato.tables.domains import Domain
 from sfumato.tables.schema import Schema
-from sfumato.tables.values import category_codes, columns_of
+from sfumato.tables.values import category_codes, columns_of, stated_names
 
 UNKNOWN = -1
 
@@ -90,7 +90,7 @@ def leaves_of_frame(frame: Any, attributes: Sequence[Attribute]) -> NDArray[np.i
     """
     leaves = np.empty((len(frame), len(attributes)), dtype=np.int32, order="F")
     for j, attribute in enumerate(attributes):
-        if attribute.name not in frame:
+        if attribute.name not in (stated_names(frame) or ()):
             raise InputError(f"the table has no column {attribute.name!r}, which is needed")
         leaves[:, j] = leaves_of(attribute, frame[attribute.name])
     return leaves

@@ -26,6 +26,7 @@ import itertools
 import os
 import shutil
 import tempfile
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,7 @@ from sfumato.tables.words import did_you_mean
 
 TableName: TypeAlias = str | tuple[str, str]
 _number = itertools.count()
+_reading = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,10 @@ class Engine:
 
     def _run(self, compute: Callable[[], Any]) -> Any:
         try:
-            while self.pending:
-                self.pending[-1]()
-                self.pending.pop()
+            with _reading:  # rows that two threads add at once would be there twice
+                while self.pending:
+                    self.pending[-1]()
+                    self.pending.pop()
             try:
                 return compute()
             except Exception:
