@@ -4,6 +4,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -84,6 +85,27 @@ def test_counting_models_can_be_searched_too():
     assert not search.guarantee_.private
 
 
+def test_a_person_with_many_rows_counts_as_often_as_the_unit_allows():
+    schema = Schema(
+        {**SCHEMA.columns, "who": Categorical(["a", "b", "c"])}, unit=PrivacyUnit(person="who", rows_per_person=2)
+    )
+    model = PrivateNaiveBayes(schema=schema, target="ill", rows=5)
+    table = pd.DataFrame({"age": [10, 70, 20, 60, 30, 50, 79], "who": list("aabbccc")})
+    ill = np.array(["no", "yes", "no", "yes", "no", "yes", "yes"])
+
+    def fit(keep, source):
+        search = PrivateSearch(estimator=model, grid={"rows": [5, 9]}, epsilon=4, choice=0.5, source=source)
+        search.fit(table[keep], ill[keep])
+        return search.guarantee_.nano
+
+    for seed in range(5):
+        found = replay(fit, np.ones(7, dtype=bool), (table["who"] != "c").to_numpy(), source=seed)
+        choice = found.calls[-1]
+        assert choice.loss <= choice.charged
+        assert choice.here.exact.max() <= 6
+        assert found.published[0] <= 4 * NANO
+
+
 def test_what_cannot_be_searched_is_refused():
     X, y = ages(50)
     several = Schema(dict(SCHEMA.columns), unit=PrivacyUnit(person="age", rows_per_person=2))
@@ -94,7 +116,7 @@ def test_what_cannot_be_searched_is_refused():
         ({"grid": {"depth": [1, 2]}}, "not a parameter"),
         ({"choice": 1.0}, "between 0 and 1"),
         ({"epsilon": 1e-9}, "too small"),
-        ({"estimator": PrivateNaiveBayes(schema=several, target="ill"), "grid": {"rows": [1]}}, "one row per person"),
+        ({"estimator": PrivateNaiveBayes(schema=several, target="ill"), "grid": {"rows": [1]}}, "needs a data frame"),
     ):
         asked = {"estimator": SVM, "grid": {"regularization": [1.0]}, **given}
         with pytest.raises(InputError, match=said):

@@ -6,7 +6,8 @@ predicts rightly.
 
 **Guarantee.** Every fit has the guarantee of its estimator at its share; shares in sequence add up. Given the fitted models,
 which are public by then, one record changes the number of right predictions of each by 0 or 1: a spread of one, so the
-choice at rate r loses r. The model that is chosen was paid for and is not fitted again.
+choice at rate r loses r (times the rows that a person may own; more of them do not count). The model that is chosen was paid
+for and is not fitted again.
 
 **What it costs.** With k candidates a fit has a k-th of what the choice leaves of ε. Giving each candidate a k-th of the
 records at full ε instead (Chaudhuri, Monteleoni & Sarwate 2011, section 6) leaves the same number of records times ε, which
@@ -17,7 +18,7 @@ the noise that k times less ε brings; the rules that the estimators have for th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from sfumato.classifiers.linear.inputs import flat_labels, label_codes, plain
 from sfumato.errors import InputError, PrivacyError
 from sfumato.privacy import SECURE, Charge, Epsilon, Exact, Meter, Nano, Source, Terms, as_epsilon, positive_nano
 from sfumato.records.opened import need_rows
+from sfumato.records.owners import owners_in, within_cap
 
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
 _SET_HERE = ("epsilon", "source", "schema", "target", "classes", "neighbours")
@@ -104,7 +106,10 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         for number, parameters in enumerate(candidates):
             meter.charge(rate=each, label=f"fit of candidate {number + 1} of {len(candidates)}")
             models.append(self._fitted(parameters, Nano(each * terms.factor), X, y, meter))
-        scores = Exact.reading(lambda: [_right(model, X, labels) for model in models])
+        counting = None if terms.person is None else owners_in(X, terms.person)
+        scores = Exact.reading(
+            lambda: _right(models, X, labels, counting, terms.rows_per_person), rows_per_person=terms.rows_per_person
+        )
         self.best_index_ = meter.choose(scores, rate=for_choice, spread=1, label="choice of a candidate")
         self.best_estimator_, self.best_params_ = models[self.best_index_], candidates[self.best_index_]
         self.candidates_ = candidates
@@ -148,8 +153,9 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
 
     def _terms(self) -> Terms:
         schema = getattr(self.estimator, "schema", None)
-        if schema is not None and schema.unit.person is not None:
-            raise InputError("a search takes one row per person: give such a table and a schema without a unit")
+        if schema is not None:
+            stated: Terms = schema.terms
+            return replace(stated, neighbours=getattr(self.estimator, "neighbours", stated.neighbours))
         return Terms(neighbours=getattr(self.estimator, "neighbours", "absence"))
 
     def _fitted(self, parameters: dict[str, Any], nano: Nano, X: Any, y: Any, meter: Meter) -> Any:
@@ -168,9 +174,9 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         return model
 
 
-def _right(model: Any, X: Any, labels: Any) -> int:
-    """How many rows the model predicts rightly; each by itself."""
-    order = np.argsort(model.classes_)
-    known = np.asarray(model.classes_)[order]
+def _right(models: Sequence[Any], X: Any, labels: Any, owners: Any, most: int) -> list[int]:
+    """How many rows each model predicts rightly, of every person as many as count; each row by itself."""
+    known = np.sort(np.asarray(models[0].classes_))
     true = label_codes(labels, known)
-    return int(np.count_nonzero((true >= 0) & (true == label_codes(np.asarray(model.predict(X)), known))))
+    counts = true >= 0 if owners is None else (true >= 0) & within_cap(owners, most)
+    return [int(np.count_nonzero(counts & (true == label_codes(np.asarray(m.predict(X)), known)))) for m in models]

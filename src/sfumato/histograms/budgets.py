@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.errors import InputError, PrivacyError
 from sfumato.histograms.bins import Bins
 from sfumato.privacy import Epsilon, Exact, Meter, positive_nano
-from sfumato.privacy.integers import as_int64
+from sfumato.privacy.integers import whole_numbers
 from sfumato.privacy.terms import Terms
 from sfumato.privacy.units import nano_down_array
 
@@ -101,14 +101,10 @@ def exact_counts(counts: Counts, bins: Bins) -> Exact[Ints]:
 
 
 def _flat(counts: Any, bins: Bins) -> Ints:
-    array = np.asarray(counts)
-    if array.dtype.kind == "f" and not isinstance(counts, np.ndarray):
-        array = np.asarray(counts, dtype=object)  # whole numbers at both ends of 64 bits become floats in NumPy
-    if array.dtype.kind not in "iu" and not all(isinstance(count, int) for count in array.flat):
-        raise InputError(f"counts must be integers, got {array.dtype}")
+    array = whole_numbers(counts, "counts")
     if array.size != bins.size:
         raise InputError(f"the table gave {array.size} counts for {bins.size} public bins")
-    return as_int64(array).reshape(-1)
+    return array.reshape(-1)
 
 
 def addable(counts: Ints) -> Ints:

@@ -28,7 +28,7 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from sfumato.classifiers.fits import CountedFits
 from sfumato.classifiers.linear.features import Indicators
-from sfumato.classifiers.linear.inputs import check_table, flat_labels, label_codes, number_matrix, plain
+from sfumato.classifiers.linear.inputs import check_table, flat_labels, label_codes, number_rows, plain, stated_width
 from sfumato.classifiers.linear.objective import calibrate, minimise
 from sfumato.classifiers.linear.personal import PERSONAL, Fitted, Training, train
 from sfumato.classifiers.linear.scaling import Scaling, signed_rows
@@ -55,6 +55,7 @@ from sfumato.records.opened import need_rows
 from sfumato.tables.schema import Schema
 
 LABELS_ARE_PUBLIC = "the set of class labels is public"
+WIDTH_IS_PUBLIC = "the number of columns is public: that of the first row of a list"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -117,6 +118,8 @@ class _PrivateLinear(CountedFits, ClassifierMixin, BaseEstimator):  # type: igno
             fitted = [self._personal(signed, meter, roster, groups, problems) for signed in self._signed(table, codes)]
         if self.classes is None and self.schema is None:
             meter.assume(LABELS_ARE_PUBLIC)
+        if self.schema is None and not hasattr(X, "shape") and stated_width(self.bounds) is None:
+            meter.assume(WIDTH_IS_PUBLIC)
         self._models = np.stack([f.models for f in fitted])  # problem, part, coefficient
         self._weights = np.stack([f.weights for f in fitted])
         averaged = np.stack([average_models(f.models, f.weights) for f in fitted])
@@ -205,7 +208,7 @@ class _PrivateLinear(CountedFits, ClassifierMixin, BaseEstimator):  # type: igno
 
     def _numbers(self, X: Any, y: Any) -> tuple[Exact[Floats], Exact[NDArray[np.int64]]]:
         """Numbers and class numbers of a table without a schema."""
-        check_table(self, X, reset=True)
+        check_table(self, X, reset=True, width=stated_width(self.bounds))
         Scaling.of(self.n_features_in_, self.bounds, self.max_norm)
         labels = flat_labels(y)
         _check_lengths(X, labels)
@@ -216,7 +219,9 @@ class _PrivateLinear(CountedFits, ClassifierMixin, BaseEstimator):  # type: igno
         if known.size < 2:
             raise InputError(f"a classifier needs at least 2 classes, got {known.size} class; state them with classes=[...]")
         self.classes_: NDArray[Any] = known
-        return Exact.reading(partial(number_matrix, X)), Exact.reading(partial(label_codes, labels, known))
+        return Exact.reading(partial(number_rows, X, self.n_features_in_)), Exact.reading(
+            partial(label_codes, labels, known)
+        )
 
     def _coded(self, X: Any, y: Any) -> tuple[Exact[NDArray[np.int32]], Exact[NDArray[np.int64]]]:
         """Leaves and class numbers (-1 for an unknown one) of the rows by the public schema."""
@@ -239,8 +244,8 @@ class _PrivateLinear(CountedFits, ClassifierMixin, BaseEstimator):  # type: igno
         if self.schema is not None:
             return self._features.rows(self._coding.leaves(X))
         X = plain(X)
-        check_table(self, X, reset=False)
-        return self._features.rows(number_matrix(X))
+        check_table(self, X, reset=False, width=self.n_features_in_)
+        return self._features.rows(number_rows(X, self.n_features_in_))
 
     def _roster(self, budgets: ArrayLike, rows: int) -> NanoArray:
         nano = nano_down_array(budgets)
