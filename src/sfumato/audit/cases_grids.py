@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
+from sfumato.audit.transcripts import transcript_case
 from sfumato.grids.publishers.one_grid import choose_and_count
 from sfumato.grids.publishers.settings import Settings
 from sfumato.grids.search.dependence import F_SPREAD, fixed_by_parents
 from sfumato.grids.search.pool import Pool, enumerate_grids
 from sfumato.grids.search.quality import Quality
 from sfumato.grids.search.scoring import score_pool
-from sfumato.privacy import NANO, Meter, Nano, Seeded, Source
+from sfumato.privacy import NANO, Meter, Nano, Source
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
@@ -61,28 +62,15 @@ def _parents(which: int, n: int, source: Source) -> NDArray[np.int64]:
     return np.array([meter.choose(_fixed(which), rate=rate, spread=F_SPREAD) for _ in range(n)], dtype=np.int64)
 
 
-def _release(which: int, n: int, source: Source) -> NDArray[np.int64]:
-    """The noisy count that the record is in; a thousand more if the grid is divided, so that both facts are one number."""
-    out = np.empty(n, dtype=np.int64)
-    for i in range(n):
-        chosen = _run(which, Meter(source=source))
-        out[i] = int(np.clip(chosen.reshape(2, -1)[1, 0], -20, 20)) + 1000 * (chosen.size > 2)
-    return out
-
-
-def _run(which: int, meter: Meter) -> NDArray[np.int64]:
-    return choose_and_count(
-        lambda: _table(which), meter, nano=Nano(2 * NANO), taxonomies=_TAXONOMY, classes=2, settings=_SETTINGS, rows=8
-    ).noisy
-
-
-def _price() -> int:
-    meter = Meter(source=Seeded(0))
-    _run(0, meter)
-    return meter.spent().total
+def _release(which: int, meter: Meter) -> list[NDArray[np.int64]]:
+    return [
+        choose_and_count(
+            lambda: _table(which), meter, nano=Nano(2 * NANO), taxonomies=_TAXONOMY, classes=2, settings=_SETTINGS, rows=8
+        ).noisy
+    ]
 
 
 _WORDS = "one record that makes one grid surer and the other less sure, present or absent"
 register(AuditCase("grid-choice", NANO, _choice, _WORDS, most=40_000))
 register(AuditCase("privbayes-choice", NANO, _parents, "a record that fits one parent and contradicts another", most=40_000))
-register(AuditCase("privpfc", _price(), _release, _WORDS, most=5_000))
+register(transcript_case("privpfc", _release, (0, 1), _WORDS))

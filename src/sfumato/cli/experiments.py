@@ -54,7 +54,8 @@ def audit(
 ) -> None:
     """Attack mechanisms: a lower confidence bound on the loss, next to the ε they claim. Exit 1 if one is caught.
 
-    Without a name every mechanism is attacked, which takes a while.
+    The smallest deficit caught is how much too little noise a case would have shown. Without a name every mechanism is
+    attacked, which takes a few minutes.
     """
     from sfumato.audit import names as case_names
     from sfumato.audit import run
@@ -69,7 +70,7 @@ def audit(
         if name == "all":
             screen.print(f"[dim]{line}[/dim]")
 
-    results = run([] if name == "all" else [name], trials=trials, confidence=confidence, progress=heard)
+    results = run([] if name == "all" else [name], trials=trials, confidence=confidence, power=True, progress=heard)
     if as_json:
         print_json({"results": [r.to_dict() for r in results]})
     else:
