@@ -7,7 +7,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
 from sfumato.audit.transcripts import transcript_case
 from sfumato.grids.publishers.one_grid import choose_and_count
@@ -16,7 +15,7 @@ from sfumato.grids.search.dependence import F_SPREAD, fixed_by_parents
 from sfumato.grids.search.pool import Pool, enumerate_grids
 from sfumato.grids.search.quality import Quality
 from sfumato.grids.search.scoring import score_pool
-from sfumato.privacy import NANO, Meter, Nano, Source
+from sfumato.privacy import NANO, Meter, Nano
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
@@ -43,11 +42,15 @@ def _pool() -> Pool:
     return enumerate_grids(_TAXONOMY, most=10, cells=4)
 
 
-def _choice(which: int, n: int, source: Source) -> NDArray[np.int64]:
+def _choice(which: int, meter: Meter) -> list[NDArray[np.int64]]:
     quality = Quality.of(NANO)
-    scores = score_pool(_table(which), _pool(), quality)
-    rate, meter = choice_rate(_ONE, quality.spread), Meter(source=source)
-    return np.array([meter.choose(scores, rate=rate, spread=quality.spread) for _ in range(n)], dtype=np.int64)
+    rate = choice_rate(_ONE, quality.spread)
+    return [np.array(meter.choose(_scores(which), rate=rate, spread=quality.spread))]
+
+
+@cache
+def _scores(which: int) -> NDArray[np.float64]:
+    return score_pool(_table(which), _pool(), Quality.of(NANO))
 
 
 @cache
@@ -57,9 +60,8 @@ def _fixed(which: int) -> tuple[float, float]:
     return fixed_by_parents(by_first), fixed_by_parents(by_second)
 
 
-def _parents(which: int, n: int, source: Source) -> NDArray[np.int64]:
-    rate, meter = choice_rate(_ONE, F_SPREAD), Meter(source=source)
-    return np.array([meter.choose(_fixed(which), rate=rate, spread=F_SPREAD) for _ in range(n)], dtype=np.int64)
+def _parents(which: int, meter: Meter) -> list[NDArray[np.int64]]:
+    return [np.array(meter.choose(_fixed(which), rate=choice_rate(_ONE, F_SPREAD), spread=F_SPREAD))]
 
 
 def _release(which: int, meter: Meter) -> list[NDArray[np.int64]]:
@@ -71,6 +73,6 @@ def _release(which: int, meter: Meter) -> list[NDArray[np.int64]]:
 
 
 _WORDS = "one record that makes one grid surer and the other less sure, present or absent"
-register(AuditCase("grid-choice", NANO, _choice, _WORDS, most=40_000))
-register(AuditCase("privbayes-choice", NANO, _parents, "a record that fits one parent and contradicts another", most=40_000))
+register(transcript_case("grid-choice", _choice, (0, 1), _WORDS))
+register(transcript_case("privbayes-choice", _parents, (0, 1), "a record that fits one parent and contradicts another"))
 register(transcript_case("privpfc", _release, (0, 1), _WORDS))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import attack_every, register
-from sfumato.audit.transcripts import TranscriptCase
+from sfumato.audit.transcripts import TranscriptCase, transcript_case
 from sfumato.bench.histograms_published import published
 from sfumato.privacy import NANO, Meter, Nano, Seeded, Source, as_epsilon
 from sfumato.registry import Mechanism
@@ -52,7 +52,7 @@ def _cases(entry: Mechanism) -> list[TranscriptCase]:
 
     tape = Tape(0)
     run(_EQUAL, tape)
-    # The likelihood of a cut is known for two bins.
+    # The likelihood of a cut is known where there are two of them.
     size = 2 if any(call.kind == "partition" for call in tape.calls) else _EQUAL.size
     equal = _EQUAL[:size]
     tables = [equal + (np.arange(size) == place) for place in range(size)]
@@ -72,22 +72,19 @@ def _published(shares: NDArray[np.float64]) -> Callable[[int, int, Source], NDAr
     return draw
 
 
-def _partition(which: int, n: int, source: Source) -> NDArray[np.int64]:
-    """Two bins, one stretch or two: how many were chosen."""
-    starts, stops = np.array([0, 1, 0]), np.array([1, 2, 2])
-    moves = np.array([0, 0, 1])
-    rates = np.array([NANO, NANO, NANO // 2])
-    meter = Meter(source=source)
-    cost = np.array([0, 0, 1 + which])
-    return np.array([meter.partition(starts, stops, cost, rate=rates, moves=moves).size for _ in range(n)], dtype=np.int64)
+def _partition(which: int, meter: Meter) -> list[NDArray[Any]]:
+    """Three bins, the middle one with its left or its right neighbour: a record there moves the two costs apart."""
+    starts, stops = np.array([0, 0, 2, 1]), np.array([1, 2, 3, 3])
+    moves, rates = np.array([0, 1, 0, 1]), np.array([2 * NANO, NANO, 2 * NANO, NANO])
+    return [meter.partition(starts, stops, np.array([0, which, 0, -which]), rate=rates, moves=moves)]
 
 
 def _register() -> None:
     from sfumato.histograms.mechanisms.dynamic import dpa_shares, sdpa_shares
 
     attack_every("histogram", _cases)
-    moved = "the cost of one interval moves as far as it may"
-    register(AuditCase("histogram-partition", NANO, _partition, moved, most=20_000))
+    moved = "a record that makes one interval dearer and another cheaper, each as far as it may"
+    register(transcript_case("histogram-partition", _partition, (0, 1), moved))
     for name, shares in (("dpa", dpa_shares(_EQUAL.size, 0.9)), ("sdpa", sdpa_shares(_EQUAL.size))):
         register(AuditCase(f"control-{name}-published", _CLAIM, _published(shares), _PAIR, control=True, most=4_000))
 

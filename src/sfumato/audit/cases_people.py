@@ -1,4 +1,4 @@
-"""Personalized answers and models on one person present or absent, at what the release charges that person's tier."""
+"""Personalized answers on one person present or absent, at what the release charges that person's tier."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import attack_every, register
 from sfumato.audit.transcripts import TranscriptCase
-from sfumato.classifiers.linear.objective import calibrate, minimise
-from sfumato.offers import Offer
 from sfumato.histograms.bins import Bins
+from sfumato.offers import Offer
 from sfumato.people import ArrayReader, PairReader, Question, SumReader, plan_offer
 from sfumato.people.histogram import plan_histogram
 from sfumato.people.pairs import Pair
-from sfumato.privacy import Meter, Nano, PersonBudgets, Source
+from sfumato.privacy import Meter, PersonBudgets, Source
 from sfumato.registry import Mechanism
 
 ROSTER = PersonBudgets.from_tiers({"strict": (0.3, 3), "standard": (0.8, 2), "open": (2, 1)})
@@ -35,7 +33,7 @@ def _one_less(group: int, values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _published(estimate: Any) -> list[NDArray[Any]]:
     said = [np.array(repr(estimate.parameters)), np.array(repr(estimate.warnings)), np.array(repr(estimate.details))]
-    return [np.array(estimate.value), np.array(estimate.interval()), *said]
+    return [np.array(estimate.value), np.array(repr(estimate.law)), *said]
 
 
 def _of_offer(name: str, offer: Offer, group: int, pair: tuple[Any, Any], words: str, **more: Any) -> TranscriptCase:
@@ -122,35 +120,6 @@ def _histogram_case(group: int, rows: int) -> TranscriptCase:
     )
 
 
-def _model_case(group: int) -> AuditCase:
-    """The weighted objective in one dimension, where the sign and size of the coefficient tell most."""
-    at = calibrate(Nano(int(ROSTER.levels[-1])), kind="logistic", dimension=1)
-    weights = at.weights(ROSTER.levels)
-    claimed = int(at.loss(weights)[group])
-
-    def draw(which: int, n: int, source: Source) -> NDArray[np.float64]:
-        rows = np.where(group == _GROUPS, 1.0, -0.2)[:, None]
-        kept = np.ones(_GROUPS.size, dtype=bool)
-        kept[int(np.flatnonzero(group == _GROUPS)[0])] = not which
-        out = np.empty(n)
-        for i in range(n):
-            noise = Meter(budgets=ROSTER, source=source).objective_noise(
-                1, beta=at.beta, weights=weights, curvature=at.curvature, penalty=at.penalty
-            )
-            entered = weights[_GROUPS[kept]]
-            out[i] = minimise("logistic", rows[kept], entered, penalty=at.penalty, noise=noise)[0]
-        return out
-
-    tier = ROSTER.name(group)
-    return AuditCase(
-        f"people-weighted-model-{tier}",
-        claimed,
-        draw,
-        f"one person of tier {tier!r} in the training table or not",
-        most=4000,
-    )
-
-
 def _cases(entry: Mechanism) -> list[TranscriptCase]:
     """A mechanism for counts on the strictest and the most generous tier; who is left out loses nothing to attack."""
     if "one epsilon" in entry.needs:
@@ -167,4 +136,3 @@ for _group in (0, 2):
     register(_histogram_case(_group, 2))
     for _mechanism in ("affine", "partition"):
         register(_mean_case(_mechanism, _group))
-register(_model_case(2))

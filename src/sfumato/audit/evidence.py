@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from sfumato.privacy import NANO
 from sfumato.privacy.calls import Call
-from sfumato.testing.likelihood import cut_probability, quadrature
+from sfumato.testing.likelihood import cut_probability, cuts, quadrature
 
 Floats = NDArray[np.float64]
 STEP = 1.02
@@ -67,12 +67,9 @@ class Evidence:
             size = self._norm(call)
             self._take(dimension * np.log(RHO) - RHO * size, *_gamma(dimension))
         else:
-            laws = self._laws(call)
-            index = int(call.answer) if call.kind == "choice" else int(len(call.answer) == 1)
-            here = laws[ONE + ALTERNATIVES]
-            ratio = np.log(here) - np.log(laws[ONE])
-            mean = (here * ratio).sum(axis=1)
-            self._take(np.log(laws[:, index]), mean, (here * ratio**2).sum(axis=1) - mean**2)
+            index = int(call.answer) if call.kind == "choice" else int(tuple(call.answer.tolist()) != cuts(call)[0])
+            likelihoods, mean, variance = self._laws(call)
+            self._take(likelihoods[:, index], mean, variance)
 
     @staticmethod
     def _norm(call: Call) -> float:
@@ -81,13 +78,13 @@ class Evidence:
         return float(call.public["beta"] * size)
 
     @staticmethod
-    def _laws(call: Call) -> Floats:
-        """The probability of each outcome, per ρ."""
+    def _laws(call: Call) -> tuple[Floats, Floats, Floats]:
+        """The log-probability of each outcome, per ρ, and mean and variance of the log-ratios."""
         if call.kind == "choice":
             scores = np.asarray(call.exact, dtype=np.float64)
             return _choice(tuple((scores - scores.max()).tolist()), float(call.public["rate"]))
-        together = np.array([cut_probability(call, call.exact, rho) for rho in RHO.tolist()])
-        return np.stack([1 - together, together], axis=1)
+        line = (tuple(np.asarray(call.public[name]).tolist()) for name in ("starts", "stops", "rate"))
+        return _cut(*line, tuple(call.exact.tolist()))
 
     def _take(self, likelihood: Floats, mean: Floats, variance: Floats) -> None:
         self._likelihood += likelihood
@@ -137,10 +134,27 @@ def _gamma(dimension: int) -> tuple[Floats, Floats]:
 
 
 @lru_cache(maxsize=512)
-def _choice(gaps: tuple[float, ...], rate: float) -> Floats:
+def _choice(gaps: tuple[float, ...], rate: float) -> tuple[Floats, Floats, Floats]:
     """``p_i ∫ Π_{j≠i} (1 - p_j t) dt`` for every ρ and candidate at once (see `sfumato.testing.comparison`)."""
     nodes, weights = quadrature()
     shares = np.exp(np.maximum(np.outer(RHO, gaps) * (rate / NANO), -690.0))
     terms = np.log1p(-np.minimum(shares[:, None, :] * nodes[:, None], 1 - 1e-15))
     others = np.exp(terms.sum(axis=2, keepdims=True) - terms)
-    return np.asarray(shares * (weights[:, None] * others).sum(axis=1))
+    return _outcomes(np.asarray(shares * (weights[:, None] * others).sum(axis=1)))
+
+
+@lru_cache(maxsize=512)
+def _cut(
+    starts: tuple[int, ...], stops: tuple[int, ...], rates: tuple[int, ...], costs: tuple[int, ...]
+) -> tuple[Floats, Floats, Floats]:
+    call = Call("partition", public={"starts": starts, "stops": stops, "rate": rates})
+    first = np.array([cut_probability(call, np.array(costs), rho) for rho in RHO.tolist()])
+    return _outcomes(np.stack([first, 1 - first], axis=1))
+
+
+def _outcomes(laws: Floats) -> tuple[Floats, Floats, Floats]:
+    """Log-probabilities of a few outcomes per ρ, and mean and variance of the log-ratio to ρ = 1 under each alternative."""
+    here = laws[ONE + ALTERNATIVES]
+    ratio = np.log(here) - np.log(laws[ONE])
+    mean = (here * ratio).sum(axis=1)
+    return np.log(laws), mean, (here * ratio**2).sum(axis=1) - mean**2

@@ -27,7 +27,7 @@ from sfumato.privacy import NANO, SECURE, Source, as_epsilon
 
 CHOSEN = 4  # events that are carried from the first half of the draws to the second
 LEAST_TRIALS = 1000
-TRIED_DEFICITS = (0.5, 0.3, 0.2, 0.15, 0.125, 0.1, 0.075, 0.05)
+TRIED_DEFICITS = (0.3, 0.15, 0.1)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ to, which candidates were bred). What tells two neighbours apart best is then th
 together, and it can be computed: run the mechanism on one table, *replay* its answers to the mechanism on the other, and
 compare, call by call, what was asked (`sfumato.testing`). Three kinds of flaw show:
 
-- a price that is too low: some answers tell more than was claimed, which one run of them proves;
+- a price that is too low: what the questions of one run could tell adds up to more than was claimed;
 - noise that is smaller than its price: the answers are unlikely under the rates that were paid for (`evidence`);
 - data used outside the Meter: the neighbour is asked other questions (more of them, at other rates), or something else is
   published after the same answers. Such a run gives the table away.
@@ -31,7 +31,7 @@ from sfumato.testing.replaying import alike
 T = TypeVar("T")
 Fit = Callable[[T, Meter], Sequence[NDArray[Any]]]  # runs on a table through a Meter and returns what is published
 ENOUGH = 0.15  # the deficit that every case must catch
-FEWEST = 60  # runs at least, so that rare answers are seen
+FEWEST = 50  # replayed runs at least, and runs between two looks at the evidence
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class TranscriptCase:
     ratio: Callable[[Any], float] | None = None
     known: bool = False
     control: bool = False
-    most: int = 6_000
+    most: int = 20_000
 
     @property
     def epsilon(self) -> Decimal:
@@ -85,28 +85,36 @@ class TranscriptCase:
         """The seed of the free draws, where they are fixed."""
         if not self.known:
             return None
-        return max(range(300), key=lambda k: abs(self.run(0, Seeded(0), draws=k)[0]))
+        return max(range(300), key=lambda k: self.run(0, Seeded(0), draws=k)[1])
 
-    def run(self, which: int, source: Source, *, draws: int | None = None) -> tuple[float, Tape]:
-        """One run on table `which`, replayed to the other: the log-ratio in favour of the first table, and the recording."""
+    def run(self, which: int, source: Source, *, draws: int | None = None) -> tuple[float, float, Tape]:
+        """One run on table `which`, replayed to the other.
+
+        Returns the log-ratio of its answers in favour of the first table, the largest that answers to these questions could
+        have, and the recording.
+        """
         tape = Tape(source, draws=draws)
         made = self.fit(self.pair[which], self.meter(tape))
         if self.ratio is not None:
-            return self.ratio(made), tape
+            found = self.ratio(made)
+            return found, abs(found), tape
         again = tape.again()
         try:
             other = self.fit(self.pair[1 - which], self.meter(again))
-            total = sum(pair.log_ratio for pair in compare(tape, again))
+            pairs = compare(tape, again)
         except LeakError:
-            return math.inf, tape
+            return math.inf, math.inf, tape
         if not alike(made, other):
-            return math.inf, tape
-        favours = total * (1 - 2 * which)
-        # In or out of a sample: what is seen of a person who is kept with probability p.
-        return math.log1p(self.kept * math.expm1(favours)) if self.kept < 1 else favours, tape
+            return math.inf, math.inf, tape
+        total = sum(pair.log_ratio for pair in pairs) * (1 - 2 * which)
+        return self._seen(total), self._seen(sum(pair.loss for pair in pairs) / NANO), tape
+
+    def _seen(self, ratio: float) -> float:
+        """What is seen of a person who is in the sample with probability `kept` only."""
+        return math.log1p(self.kept * math.expm1(ratio)) if self.kept < 1 else ratio
 
     def audit(self, *, trials: int, confidence: float, source: Source) -> AuditResult:
-        """Run until a deficit of 15% would have shown and the claim was nearly reached, or until the cap.
+        """Run until a deficit of 15% would have shown, or until the cap.
 
         Parameters
         ----------
@@ -121,31 +129,35 @@ class TranscriptCase:
         -------
         AuditResult
         """
-        evidence, largest, runs = Evidence(), 0.0, 0
-        claim = self.claimed / NANO
-        while runs < min(trials, self.most):
-            ratio, tape = self.run(runs % 2, source, draws=self.draws)
-            largest, runs = max(largest, abs(ratio)), runs + 1
-            if math.isinf(largest):
+        evidence, seen, could, runs = Evidence(), 0.0, 0.0, 0
+        claim, most = self.claimed / NANO, min(trials, self.most)
+        while runs < most:
+            if runs < FEWEST or seen < (1 - ENOUGH) * claim:
+                ratio, largest, tape = self.run(runs % 2, source, draws=self.draws)
+                seen, could = max(seen, abs(ratio)), max(could, largest)
+            else:  # what can be seen was seen: from here on only the size of the noise is in question
+                tape = Tape(source, draws=self.draws)
+                self.fit(self.pair[runs % 2], self.meter(tape))
+            runs += 1
+            if math.isinf(seen):
                 break
             for call in tape.calls:
                 evidence.add(call)
-            seen = max(1 - largest / claim, evidence.smallest_deficit(confidence))
-            if evidence.refutes(confidence) or (runs >= FEWEST and seen <= ENOUGH):
+            if runs % FEWEST == 0 and (evidence.refutes(confidence) or evidence.smallest_deficit(confidence) <= ENOUGH):
                 break
         smaller = evidence.bound(confidence)
         return AuditResult(
             name=self.name,
             neighbours=self.neighbours,
             claimed=self.epsilon,
-            lower=largest * smaller if math.isfinite(largest) else largest,
-            event="the answers of one run" if math.isfinite(largest) else "data were used outside the Meter",
+            lower=seen * smaller if math.isfinite(seen) else seen,
+            event="the answers of one run" if math.isfinite(seen) else "data were used outside the Meter",
             trials=runs,
             confidence=confidence,
             control=self.control,
-            # One answer that tells more than is claimed proves the price wrong, whatever the noise.
-            refuted=largest > claim * (1 + 1e-6) or evidence.refutes(confidence),
-            deficit=max(1 - largest / claim, evidence.smallest_deficit(confidence), 0.0),
+            # Answers that could tell more than is claimed prove the price wrong, whatever the noise.
+            refuted=could > claim * (1 + 1e-6) or evidence.refutes(confidence),
+            deficit=max(1 - could / claim, evidence.smallest_deficit(confidence), 0.0),
         )
 
 

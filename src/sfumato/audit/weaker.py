@@ -1,7 +1,7 @@
 """A source whose noise is smaller than the Meter was told: what every audit must catch.
 
-It answers the Meter's calls itself, with rates divided by ``1 - deficit``: the scale of the noise is that much too small, and
-prices, labels and questions stay as they are.
+It answers the Meter's calls itself, with rates divided by ``1 - deficit``: the scale of the noise is that much too small,
+and prices, labels and questions stay as they are.
 """
 
 from __future__ import annotations
@@ -72,9 +72,10 @@ class Weaker:
                 return draw()
 
     def _raised(self, rates: Any) -> NDArray[np.int64]:
-        return np.rint(np.asarray(rates) / (1 - self.deficit)).astype(np.int64)
+        return np.asarray(np.rint(np.asarray(rates) / (1 - self.deficit)), dtype=np.int64)
 
     def _laplace(self, rates: NDArray[np.int64]) -> NDArray[np.int64]:
         if rates.size and int(rates.min()) < _FINE:
-            return np.rint(noise.laplace(rates, source=self.source) * (1 - self.deficit)).astype(np.int64)
+            shrunk = noise.laplace(rates, source=self.source) * (1 - self.deficit)
+            return np.asarray(np.rint(shrunk), dtype=np.int64)
         return noise.laplace(self._raised(rates), source=self.source)

@@ -1,4 +1,6 @@
-"""How likely an answer was: for noise on integers, for a choice, and for a cut of two bins. Natural logarithms throughout.
+"""How likely an answer was: for noise on integers, for a choice, and for a line that can be cut in two ways.
+
+Natural logarithms throughout.
 
 `times` multiplies the rate: what the answer would be worth if the noise were that much smaller than was recorded.
 """
@@ -49,31 +51,60 @@ def log_probability(scores: ArrayLike, rate: float, index: int) -> float:
 
 
 def cut_probability(call: Call, costs: NDArray[np.int64], times: float = 1.0) -> float:
-    """The probability that a partition of two bins keeps them together, if the intervals cost `costs`.
+    """The probability that a line is cut as the first of its two partitions says, if the intervals cost `costs`.
 
     >>> line = {"starts": np.array([0, 1, 0]), "stops": np.array([1, 2, 2]), "rate": np.array([NANO] * 3)}
+    >>> cuts(Call("partition", None, line))
+    ((0, 1), (2,))
     >>> round(cut_probability(Call("partition", None, line), np.array([0, 0, 10**6])), 6)
-    0.0
+    1.0
     """
-    starts, stops, rates = (np.asarray(call.public[name]) for name in ("starts", "stops", "rate"))
-    listed = list(zip(starts.tolist(), stops.tolist(), strict=True))
-    if sorted(listed) != [(0, 1), (0, 2), (1, 2)]:
-        raise InputError("the likelihood of a cut has a closed form for two bins only: audit what is published")
-    left, right, both = listed.index((0, 1)), listed.index((1, 2)), listed.index((0, 2))
-    behind = int(costs[both]) - int(costs[left]) - int(costs[right])
-    x = rates / NANO * times
-    return _together(behind + (right < both), float(x[left]), float(x[right]), float(x[both]))
+    first, second = cuts(call)
+    x = np.asarray(call.public["rate"]) / NANO * times
+    needed = sum(int(costs[i]) for i in first) - sum(int(costs[i]) for i in second)
+    needed += first[-1] > second[-1]  # of two equal ones that whose last interval is listed first wins
+    return _wins(needed, tuple(x[list(first)].tolist()), tuple(x[list(second)].tolist()))
 
 
-@lru_cache(maxsize=4096)
-def _together(needed: int, left: float, right: float, both: float) -> float:
-    """``P(G_both >= needed + G_left + G_right)`` of independent geometrics with these rates."""
-    size = int(_NEGLIGIBLE / min(left, right)) + 2
-    tails = [np.exp(-np.arange(size) * rate) * -np.expm1(-rate) for rate in (left, right)]
-    width = 1 << (2 * size - 1).bit_length()
-    law = np.fft.irfft(np.fft.rfft(tails[0], width) * np.fft.rfft(tails[1], width), width)[: 2 * size - 1]
-    reached = np.exp(-np.maximum(needed + np.arange(law.size), 0) * both)
-    return float(np.clip((np.maximum(law, 0) * reached).sum(), 1e-300, 1 - 1e-16))
+def cuts(call: Call) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The two partitions of a line that has two, without an interval in common; an error for any other line."""
+    starts, stops = (tuple(np.asarray(call.public[name]).tolist()) for name in ("starts", "stops"))
+    found = _partitions(starts, stops)
+    if len(found) != 2 or set(found[0]) & set(found[1]):
+        raise InputError("the likelihood of a cut is known for lines with two partitions only: audit what is published")
+    return found[0], found[1]
+
+
+@cache
+def _partitions(starts: tuple[int, ...], stops: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """All of them if there are few."""
+    complete: list[tuple[int, ...]] = []
+    begun: list[tuple[int, ...]] = [()]
+    while begun and len(complete) < 3:
+        part = begun.pop()
+        end = stops[part[-1]] if part else 0
+        if end == max(stops):
+            complete.append(part)
+        begun.extend((*part, i) for i, start in enumerate(starts) if start == end)
+    return tuple(sorted(complete))
+
+
+@lru_cache(maxsize=8192)
+def _wins(needed: int, mine: tuple[float, ...], theirs: tuple[float, ...]) -> float:
+    """``P(Σ G >= needed + Σ G')`` for independent geometrics G of rates `mine` and G' of rates `theirs`."""
+    size = int(_NEGLIGIBLE / min(*mine, *theirs)) + 2
+    width = 1 << (max(len(mine), len(theirs)) * size).bit_length()
+
+    def law(rates: tuple[float, ...]) -> NDArray[np.float64]:
+        each = [np.exp(-np.arange(size) * rate) * -np.expm1(-rate) for rate in rates]
+        if len(each) == 1:
+            return each[0]
+        return np.asarray(np.maximum(np.fft.irfft(np.prod([np.fft.rfft(e, width) for e in each], axis=0), width), 0))
+
+    tail = np.append(np.cumsum(law(mine)[::-1])[::-1], 0.0)
+    others = law(theirs)
+    reached = tail[np.clip(needed + np.arange(others.size), 0, tail.size - 1)]
+    return float(np.clip((others * reached).sum(), 1e-300, 1 - 1e-16))
 
 
 def log_likelihood(call: Call, exact: Any, times: float = 1.0) -> float:
@@ -90,8 +121,8 @@ def log_likelihood(call: Call, exact: Any, times: float = 1.0) -> float:
         case "choice":
             return log_probability(exact, call.public["rate"] * times, call.answer)
         case "partition":
-            together = cut_probability(call, exact, times)
-            return float(np.log(together if len(call.answer) == 1 else 1 - together))
+            first = cut_probability(call, exact, times)
+            return float(np.log(first if tuple(call.answer.tolist()) == cuts(call)[0] else 1 - first))
         case "objective" | "output":
             raise InputError(f"the likelihood of an answer has no closed form for {call.kind}: audit what is published")
         case _:
