@@ -98,7 +98,7 @@ def _wins(needed: int, mine: tuple[float, ...], theirs: tuple[float, ...]) -> fl
     def law(rates: tuple[float, ...]) -> NDArray[np.float64]:
         each = [np.exp(-np.arange(size) * rate) * -np.expm1(-rate) for rate in rates]
         if len(each) == 1:
-            return each[0]
+            return np.asarray(each[0])
         return np.asarray(np.maximum(np.fft.irfft(np.prod([np.fft.rfft(e, width) for e in each], axis=0), width), 0))
 
     tail = np.append(np.cumsum(law(mine)[::-1])[::-1], 0.0)
