@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sfumato import classifiers as c
+from sfumato.bench.classify_noise_free import NoiseFree
 from sfumato.errors import InputError, PrivacyError, SfumatoError
 from sfumato.privacy import Seeded
 from sfumato.tables import Categorical, Numeric, PrivacyUnit, Schema
@@ -170,8 +171,8 @@ def test_what_is_public_must_be_given():
 def test_noise_free_is_refused_for_a_real_release():
     X, y = people(300)
     with pytest.raises(PrivacyError, match="no noise"):
-        c.NoiseFree(schema=SCHEMA, target="ill").fit(X, y)
-    model = c.NoiseFree(schema=SCHEMA, target="ill", source=Seeded(0)).fit(X, y)
+        NoiseFree(schema=SCHEMA, target="ill").fit(X, y)
+    model = NoiseFree(schema=SCHEMA, target="ill", source=Seeded(0)).fit(X, y)
     assert any("no noise" in reason for reason in model.guarantee_.not_private)
     assert model.score(X, y) > 0.9
 

@@ -9,10 +9,12 @@ from scipy import sparse, stats
 
 from sfumato.classifiers.linear.erm import PrivateLogisticRegression, PrivateSVM
 from sfumato.classifiers.linear.features import Indicators
-from sfumato.classifiers.linear.objective import calibrate, loss_parts, minimise
+from sfumato.classifiers.linear.objective import calibrate, minimise
 from sfumato.classifiers.linear.output_perturbation import OutputPerturbation
 from sfumato.errors import InputError
-from sfumato.privacy import NANO, Meter, Seeded, noise
+from sfumato.privacy import NANO, Seeded, noise
+from sfumato.privacy.objective import Objective, loss_parts
+from sfumato.privacy.optimum import Perturbation
 from sfumato.records.levels import Levels
 from sfumato.tables import Categorical, Numeric, PrivacyUnit, Schema
 
@@ -70,11 +72,9 @@ def test_nobody_loses_more_than_epsilon_with_laplace_noise():
 
 
 def test_noise_is_laplace_per_coordinate_at_the_same_price():
-    meters = [Meter(source=Seeded(4)) for _ in range(2)]
-    step = {"beta": 0.5, "weights": [1.0], "curvature": 0.25, "penalty": 2.0}
-    drawn = meters[0].objective_noise(20_000, length=3.0, **step)
-    meters[1].objective_noise(2, **step)
-    assert meters[0].spent().total == meters[1].spent().total
+    short, round_one = (Perturbation("logistic", 20_000, 2.0, 0.5, length=length) for length in (3.0, None))
+    assert [int(by.loss([1.0])[0]) - by.extra for by in (short, round_one)] == [617_783_036] * 2
+    drawn = short.draw(Seeded(4))
     law = stats.laplace(scale=3.0 / 0.5)
     assert stats.kstest(drawn, law.cdf).pvalue > 1e-6
     assert stats.kstest(0.7 * drawn, law.cdf).pvalue < 1e-6
@@ -95,8 +95,8 @@ def test_sparse_and_dense_rows_have_the_same_minimum():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(200, 4)) * (rng.random((200, 4)) < 0.4)
     weights, b = rng.uniform(0, 1, 200), rng.normal(size=4)
-    dense = minimise("logistic", rows, weights, penalty=0.7, noise=b)
-    np.testing.assert_allclose(minimise("logistic", sparse.csr_array(rows), weights, penalty=0.7, noise=b), dense, rtol=1e-6)
+    dense, thin = (Objective("logistic", r, weights, 0.7) for r in (rows, sparse.csr_array(rows)))
+    np.testing.assert_allclose(minimise(thin, b), minimise(dense, b), rtol=1e-6)
 
 
 def _table(n=4000, seed=0):
@@ -112,7 +112,7 @@ def test_indicators_learn_what_a_line_cannot():
     assert fine.score(X, y) > 0.9
     line = PrivateLogisticRegression(epsilon=4, bounds=(0, 80), source=Seeded(1)).fit(X[["age"]], y)
     assert line.score(X[["age"]], y) < 0.75
-    assert fine.coef_.shape == (1, fine._indicators.rows(np.zeros((1, 2), dtype=int)).shape[1] - 1)
+    assert fine.coef_.shape == (1, fine._features.dimension - 1)
 
 
 @pytest.mark.parametrize("mechanism", ["weighted", "minimum", "threshold", "sampling", "partition"])
@@ -147,20 +147,11 @@ def test_contradictions_are_refused():
     X, y = _table(50)
     with pytest.raises(InputError, match="leave bounds and max_norm out"):
         PrivateSVM(schema=SCHEMA, target="ill", bounds=(0, 1)).fit(X, y)
-    with pytest.raises(InputError, match="labels"):
+    with pytest.raises(InputError, match="different lengths"):
         PrivateSVM(schema=SCHEMA, target="ill").fit(X, y[:-1])
     several = Schema(dict(SCHEMA.columns), unit=PrivacyUnit(person="age", rows_per_person=2))
     with pytest.raises(InputError, match="one row is one person"):
         PrivateSVM(schema=several, target="ill").fit(X, y)
-
-
-def test_without_budgets_the_guarantee_says_that_the_number_of_rows_is_public():
-    table = pd.DataFrame({"age": np.arange(60) % 80, "job": np.resize(["a", "b", "c"], 60)})
-    labels = np.resize(["no", "yes"], 60)
-    said = "the number of rows is public"
-    model = PrivateLogisticRegression(schema=SCHEMA, target="ill", source=Seeded(1))
-    assert said in model.fit(table, labels).guarantee_.assumptions
-    assert said not in model.fit(table, labels, budgets=np.ones(60)).guarantee_.assumptions
 
 
 @pytest.mark.parametrize("budgets", [None, np.resize([0.3, 1.0], 60)], ids=["one ε", "budgets"])

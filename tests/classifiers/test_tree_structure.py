@@ -6,7 +6,7 @@ import pytest
 
 from sfumato import classifiers as c
 from sfumato.classifiers.counting.tree import Node, _inner, _pruned
-from sfumato.classifiers.counting.tree_scores import Split, Splitter, spread_of
+from sfumato.classifiers.counting.tree_scores import Part, Split, Splitter, all_splits, spread_of
 from sfumato.privacy import Seeded
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
@@ -77,10 +77,10 @@ def test_splits_and_scores_agree_with_counting_by_hand():
     leaves = np.array([[0], [1], [1], [2], [3], [4], [4]])
     classes = np.array([0, 1, 1, 0, 1, 0, 0])
     records = Records((taxonomy,), leaves.astype(np.int32), classes, ("no", "yes"))
-    splitter = Splitter(records, spread_of("max", 10))
-    sides = [frozenset(np.flatnonzero(s.groups(leaves)).tolist()) for s in splitter.candidates]
+    splitter = Splitter(spread_of("max", 10), tuple(all_splits((taxonomy,))))
+    sides = [frozenset(np.flatnonzero(s.groups(leaves[:, 0])).tolist()) for s in splitter.candidates]
     everybody = frozenset(range(7))
     assert len({frozenset([side, everybody - side]) for side in sides}) == len(sides) == 7
-    for side, score in zip(sides, splitter.scores(np.arange(7)), strict=True):
+    for side, score in zip(sides, splitter.scores(Part.whole(records)), strict=True):
         expected = sum(np.bincount(classes[sorted(part)], minlength=2).max() for part in (side, everybody - side))
         assert score == expected

@@ -1,5 +1,7 @@
 """The rivals: their scores under one record by brute force, their prices, their samples."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,41 @@ def test_discernibility_keeps_its_spread(n):
         seen.append(max(changes) - min(changes))
         assert all(-1 - 2**-16 <= c <= 0.5 + 2**-16 for c in changes)
     assert max(seen) <= PPH_SPREAD
+
+
+def partitions(n):
+    """Every way to put n things into groups, as group numbers."""
+    found = [[]]
+    for _ in range(n):
+        found = [[*p, g] for p in found for g in range(max(p, default=-1) + 2)]
+    return np.array(found).reshape(len(found), n)
+
+
+@pytest.mark.parametrize("n", [10, 1_000, 10**6])
+def test_discernibility_comes_close_to_its_spread_in_large_tables(n):
+    """All others are of one class: one column keeps the new record apart, the other puts it among them."""
+    taxonomies = (Levels.flat("apart", ["0", "1"]), Levels.flat("among", ["0", "1"]))
+    rows, classes = np.array([[0, 0], [1, 0]]), np.array([0, 1])
+    full = Records(taxonomies, rows, classes, ("a", "b"), np.array([n, 1]))
+    less = Records(taxonomies, rows[:1], classes[:1], ("a", "b"), np.array([n]))
+    apart, among = (undiscerned(full, ((j, 1),)) - undiscerned(less, ((j, 1),)) for j in (0, 1))
+    assert n / (n + 1) - 2**-15 <= apart - among <= PPH_SPREAD
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4])
+def test_no_table_and_no_pair_of_columns_moves_discernibility_by_more_than_its_spread(n):
+    """Exhaustive: every table of n records of three classes, every record more, every column that there could be."""
+    columns = partitions(n + 1)
+    groups = [str(g) for g in range(max(2, n + 1))]
+    taxonomies = tuple(Levels.flat(f"column {j}", groups) for j in range(len(columns)))
+    largest = 0.0
+    for classes in product(range(3), repeat=n + 1):
+        full = Records(taxonomies, columns.T, np.array(classes), ("a", "b", "c"))
+        less = Records(taxonomies, columns.T[:-1], np.array(classes[:-1], dtype=int), ("a", "b", "c"))
+        changes = [undiscerned(full, ((j, 1),)) - undiscerned(less, ((j, 1),)) for j in range(len(columns))]
+        largest = max(largest, max(changes) - min(changes))
+    assert largest <= PPH_SPREAD
+    assert n / (n + 1) - 2 / 2**16 <= largest <= n / (n + 1) + 2 / 2**16  # the bound is met, so no smaller one holds
 
 
 def test_dependence_keeps_its_spread():

@@ -4,7 +4,7 @@ import pytest
 
 from sfumato.bench.grids_noise_free import VARIANTS, ExactChoices
 from sfumato.errors import PrivacyError
-from sfumato.privacy import Meter, Seeded
+from sfumato.privacy import Exact, Meter, Seeded
 from support import grids as helpers
 
 
@@ -29,7 +29,7 @@ def test_the_structure_no_longer_depends_on_the_noise_but_the_counts_do(name):
 
 def test_exact_choices_cost_what_noisy_ones_do():
     exact, noisy = Meter(source=Seeded(1)), Meter(source=Seeded(1))
-    assert all(ExactChoices(exact).choose([1, 3, 2], rate=1, spread=1) == 1 for _ in range(50))
+    assert all(ExactChoices(exact).choose(Exact([1, 3, 2]), rate=1, spread=1) == 1 for _ in range(50))
     for _ in range(50):
         noisy.choose([1, 3, 2], rate=1, spread=1)
     assert exact.spent().total == noisy.spent().total

@@ -127,6 +127,15 @@ def test_candidates_are_maximal_and_bounded():
     assert useful_options(columns, [1], 4.0, 3) == [(0, ()), (2, ()), (3, ())]
 
 
+@pytest.mark.parametrize("n", [(1 << 30) - 2, (1 << 30) - 1, 1 << 40])
+def test_dependence_of_a_huge_table_moves_within_its_spread(n):
+    for cell in product(range(2), repeat=2):
+        tables = [np.array([[n - 20, 4], [9, 7]]) for _ in range(2)]
+        tables[1][cell] += 1
+        assert abs(dependence(tables[0]) - dependence(tables[1])) <= R_SPREAD / 2
+    assert dependence(np.array([[n, 0], [0, n]])) == n
+
+
 def test_wrong_encodings_are_refused():
     with pytest.raises(InputError, match="encoding"):
         PrivBayes(epsilon=1, target="y", encoding="unary")

@@ -8,13 +8,14 @@ from sfumato.errors import BudgetError, InputError
 from sfumato.grids import PrivPfC, Settings
 from sfumato.grids.published.cuts import ScoreCut, cell_codes
 from sfumato.grids.publishers.one_grid import LATTICE, Weights
-from sfumato.privacy import Charge, Meter, PersonBudgets, Seeded
+from sfumato.privacy import Charge, Exact, Meter, PersonBudgets, Seeded
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.coding import cells_of, leaves_of_frame
 from sfumato.records.reading import read_records
 from sfumato.records.records import Records
 from sfumato.tables import Categorical, Numeric, Roster, Schema
 from sfumato.tables import open as open_table
+from sfumato.testing import reveal
 from support import grids as helpers
 
 
@@ -118,16 +119,17 @@ def test_a_refused_release_never_reads_the_table():
 
     meter = Meter(limit=Charge.of(0.1), source=Seeded(1))
     with pytest.raises(BudgetError):
-        PrivPfC(epsilon=5, target="ill", grids=1).release(unread, helpers.task(), meter)
+        PrivPfC(epsilon=5, target="ill", grids=1).release(Exact.reading(unread), helpers.task(), meter)
 
 
 def test_noise_has_the_stated_scale_and_a_smaller_one_is_told_apart():
     frame, schema, task = helpers.frame(500), helpers.schema(), helpers.task()
-    exact = read_records(open_table(frame, schema=schema), task.attributes, "ill")
+    records = read_records(open_table(frame, schema=schema), task.attributes, "ill")
+    exact = reveal(records)
     gaps = []
     for seed in range(60):
         model = PrivPfC(epsilon=1, target="ill", grids=1, rows=500, most=200)
-        synopsis = model.release(lambda: exact, task, Meter(source=Seeded(seed)))
+        synopsis = model.release(records, task, Meter(source=Seeded(seed)))
         code = exact.classes * synopsis.noisy.shape[1] + cell_codes(synopsis.cuts, exact.leaves)
         true = np.bincount(code, exact.weights, minlength=synopsis.noisy.size)
         gaps.append((synopsis.noisy.reshape(-1) - true) * synopsis.rate / 1e9)
@@ -181,7 +183,7 @@ def test_engine_and_arrays_give_the_same_synopsis():
     records = Records(
         task.taxonomies, leaves_of_frame(frame, task.attributes), cells_of(schema["ill"], frame["ill"]), ("no", "yes")
     )
-    by_array = PrivPfC(epsilon=1, target="ill").release(lambda: records, task, Meter(source=Seeded(9)))
+    by_array = PrivPfC(epsilon=1, target="ill").release(Exact(records), task, Meter(source=Seeded(9)))
     assert by_engine.grid == by_array.grid
     assert (by_engine.noisy == by_array.noisy).all()
 

@@ -4,6 +4,8 @@ After the same answers the neighbour must be asked the same questions and publis
 it was charged, and all of them together no more than the guarantee says.
 """
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from sfumato.audit.cases_rivals import release
 from sfumato.grids import PPH, DiffGen, PrivBayes, PrivPfC, UniformGrid
 from sfumato.privacy import NANO, Meter
 from sfumato.records.records import Records
+from sfumato.tables import PrivacyUnit, Schema
 from sfumato.testing import replay
 from support import grids as helpers
 
@@ -57,3 +60,21 @@ def test_no_release_loses_more_than_it_was_charged(name, labels):
         assert found.loss <= spent <= 2 * NANO
         largest = max(largest, found.loss / spent)
     assert largest > 0.3, "these tables hardly move the mechanism: the test would pass whatever the price"
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_person_with_two_rows_loses_no_more_than_was_charged(name):
+    """From the table to the stored bytes: somebody from the middle is missing, with both rows."""
+    schema = Schema(helpers.schema().columns, PrivacyUnit(person="who", rows_per_person=2))
+    everybody = helpers.frame(60).assign(who=np.arange(60) // 2)
+
+    def run(table, source):
+        synopsis = MAKERS[name]().fit(table, schema=schema, source=source).synopsis
+        return pickle.dumps(synopsis), synopsis.guarantee.rows_per_person, synopsis.guarantee.nano
+
+    found = replay(run, everybody, everybody[everybody["who"] != 7], source=5)
+    assert found.same_output
+    _, rows_per_person, spent = found.published[0]
+    assert rows_per_person == 2
+    assert all(pair.loss <= pair.charged * (1 + 1e-12) for pair in found.calls)
+    assert 0 < found.loss <= spent <= 2 * NANO

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sfumato.errors import InputError
 from sfumato.grids.search import rolling, rows, scoring
 from sfumato.grids.search.pool import Family, Pool, enumerate_grids
-from sfumato.grids.search.quality import Quality
+from sfumato.grids.search.quality import SCALE, Quality, top_two
 from sfumato.grids.search.rolling import Rolling
 from sfumato.grids.search.rows import Rows
 from sfumato.grids.search.scoring import score_pool
@@ -143,8 +143,29 @@ def test_sets_inside_larger_sets_are_not_counted(monkeypatch):
     assert len(pool.families) == 26
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_one_record_moves_the_scores_of_a_huge_table_as_it_does_any_other(classes):
+    """On both sides of the size from which scores are lowered by the best: the spread of the changes stays."""
+    levels = (Levels.flat("z", ["u", "v"]), Levels.flat("y", ["p", "q", "r"]))
+    pool, quality = enumerate_grids(levels, most=9, cells=9), Quality.of(10**8)
+    rows, labels = np.array([[0, 0], [1, 1], [1, 2]]), tuple("abc"[:classes])
+    for heaviest in ((1 << 36) - 9, (1 << 37) - 10, 1 << 37, 1 << 44):
+        for extra in range(3):
+            tables = []
+            for more in (0, 1):
+                weights = np.array([heaviest - 12, 3, 5])
+                weights[extra] += more
+                tables.append(Records(levels, rows, np.array([0, 1, classes - 1]), labels, weights))
+            change = np.subtract(*(score_pool(t, pool, quality) for t in tables))
+            assert change.max() - change.min() <= quality.spread
+    score = score_pool(tables[0], pool, quality)
+    assert score.max() == 0
+    units = [quality.units(*top_two(tables[0].table(pool.grid(i)))).sum() for i in range(pool.size)]
+    assert score.tolist() == [(int(u) - int(max(units))) / SCALE for u in units]
+
+
 def test_weights_beyond_exact_sums_are_refused():
     levels = (Levels.flat("z", ["u", "v"]),)
-    heavy = Records(levels, np.array([[0], [1]]), np.array([0, 1]), ("a", "b"), np.array([1 << 36, 1 << 36]))
+    heavy = Records(levels, np.array([[0], [1]]), np.array([0, 1]), ("a", "b"), np.array([1 << 45, 1 << 45]))
     with pytest.raises(InputError, match="too heavy"):
         score_pool(heavy, enumerate_grids(levels, most=9, cells=9), Quality.of(10**8))

@@ -9,7 +9,7 @@ from sfumato.histograms import Bins, release_histogram
 from sfumato.histograms.estimation.measurements import noise_quantile
 from sfumato.histograms.estimation.metrics import kld, l1, range_mse
 from sfumato.histograms.mechanisms.hierarchical import best_branching
-from sfumato.privacy import NANO, Meter, Seeded
+from sfumato.privacy import NANO, Exact, Meter, Seeded
 from sfumato.privacy.noise import laplace
 from sfumato.registry import mechanism, mechanisms
 
@@ -18,7 +18,7 @@ NAMES = [m.name for m in mechanisms("histogram") if "personal budgets" not in m.
 
 def run(name, counts, epsilon, seed, **options):
     rates = np.full(counts.size, int(epsilon * NANO))
-    return mechanism("histogram", name).make(lambda: counts, rates=rates, meter=Meter(source=Seeded(seed)), **options)
+    return mechanism("histogram", name).make(Exact(counts), rates=rates, meter=Meter(source=Seeded(seed)), **options)
 
 
 def within(errors, expected):

@@ -13,7 +13,7 @@ import pytest
 
 from sfumato.bench.histograms_published import published
 from sfumato.histograms.mechanisms.dynamic import dpa_shares
-from sfumato.privacy import NANO, Meter
+from sfumato.privacy import NANO, Exact, Meter
 from sfumato.registry import mechanism, mechanisms
 from sfumato.testing import LeakError, replay
 
@@ -49,7 +49,7 @@ def test_a_record_loses_at_most_the_budget_of_its_bin(name, budget):
 
             def run(table, source, rates=rates):
                 meter = Meter(source=source)
-                made = mechanism("histogram", name).make(lambda: table, rates=rates, meter=meter)
+                made = mechanism("histogram", name).make(Exact(table), rates=rates, meter=meter)
                 return made.counts, made.losses, meter.spent().total
 
             found = replay(run, counts, there, source=11)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sfumato.errors import BudgetError, InputError, PrivacyError
-from sfumato.privacy import NANO, Charge, Meter, PersonBudgets, Seeded
+from sfumato.privacy import NANO, Charge, Exact, Meter, PersonBudgets, Seeded
 from sfumato.privacy.items import laplace_each, laplace_shares
 from sfumato.privacy.losses import choice_rate
+from sfumato.privacy.objective import Objective
+from sfumato.privacy.optimum import Perturbation
 
 TENTH = 10**8
 
@@ -232,20 +235,32 @@ def test_replacement_and_rows_multiply():
         meter.laplace([0], rate=7, weights=5)
         meter.choose([1, 2], rate=11, spread=2)
         assert meter.spent().total == factor * (35 + 22)
-    output = Meter(neighbours="replacement", rows_per_person=3)
-    output.output_noise(2, beta=0.1, sensitivity=0.5)  # the sensitivity already speaks of these neighbours
-    assert output.spent().total == 3 * 50_000_000
 
 
-def test_objective_noise_is_priced_per_group_and_neighbours():
+def start_at_nothing(objective, noise):
+    return np.zeros(noise.size)
+
+
+def test_optima_are_priced_per_group_neighbours_and_rows():
     budgets = PersonBudgets.of([0.5, 1.0])
+    rows = Exact(Objective("logistic", np.eye(3) / 2, np.ones(3), 10.0))
+    by = Perturbation("logistic", 3, 10.0, 0.1)
     for neighbours, moves in (("absence", 1), ("replacement", 2)):
         meter = Meter(budgets=budgets, neighbours=neighbours)
-        assert meter.objective_noise(3, beta=0.1, weights=[1.0, 2.0], curvature=0.25, penalty=10.0).shape == (3,)
-        true = np.array([moves * w * 0.1 + np.log1p(0.25 * w / 10) for w in (1.0, 2.0)])
-        assert (meter.spent().people >= true * NANO).all()
-        assert (meter.spent().people <= true * NANO + 2).all()
-        assert any("real arithmetic" in a for a in meter.guarantee().assumptions)
+        assert meter.optimum(rows, start_at_nothing, by=by, weights=[1.0, 2.0]).shape == (3,)
+        true = np.array([moves * w * 0.1 + np.log1p(0.25 * w / 10) for w in (1.0, 2.0)]) * NANO + by.extra
+        assert (meter.spent().people >= true).all()
+        assert (meter.spent().people <= true + 2).all()
+        assert any("real numbers" in a for a in meter.guarantee().assumptions)
+        nobody = Meter(budgets=budgets, neighbours=neighbours)
+        nobody.optimum(rows, start_at_nothing, by=by, weights=[0.0, 1.0])
+        assert nobody.spent().people[0] == 0
+        on_output = replace(by, on="output", beta=1.0)
+        for owned in (1, 3):
+            meter = Meter(neighbours=neighbours, rows_per_person=owned)
+            meter.optimum(rows, start_at_nothing, by=on_output)
+            true = owned * (moves + 2 * by.within) / 10 * NANO
+            assert true <= meter.spent().total <= true + owned
 
 
 def test_unsound_steps_are_refused_for_real_and_marked_in_experiments():
@@ -342,11 +357,14 @@ def test_opening_a_stream_draws_no_noise():
 
 def test_vector_noise_inside_a_sample_waits_for_the_sample_too():
     """Its price is amplified like any other, so the sample must have been drawn."""
-    for asked in ({"weights": 1.0, "curvature": 0.25, "penalty": 9.0}, {"sensitivity": 1.0}):
+    rows = Exact(np.eye(2) / 2)
+    for on in ("objective", "output"):
         meter = Meter(source=Seeded(1))
-        draw = meter.objective_noise if "weights" in asked else meter.output_noise
+        by = Perturbation("logistic", 2, 9.0, 0.1, on=on)
         with meter.sampled(1 << 61) as sample:
-            with pytest.raises(PrivacyError, match="must use what its sample function returns"):
-                draw(2, beta=0.1, **asked)
-            sample([10])
-            assert draw(2, beta=0.1, **asked).shape == (2,)
+            everybody = rows.map(lambda r: Objective("logistic", r, np.ones(2), 9.0))
+            with pytest.raises(PrivacyError, match="must be made of what its sample function returns"):
+                meter.optimum(everybody, start_at_nothing, by=by)
+            drawn = sample(Exact([1])).zip(rows)
+            made = drawn.map(lambda both: Objective("logistic", both[1][: both[0][0]], np.ones(both[0][0]), 9.0))
+            assert meter.optimum(made, start_at_nothing, by=by).shape == (2,)

@@ -12,6 +12,7 @@ from sfumato.records.attributes import attribute_of
 from sfumato.records.coding import cells_of
 from sfumato.tables import Numeric, Schema
 from sfumato.tables import open as open_table
+from sfumato.testing import reveal
 
 ROUND = [-math.inf, -1.0, -0.5, 0.0, 0.5, 1.0, 29.5, 30.0, 59.999, 118.5, 119.0, 119.5, 120.0, math.inf, math.nan]
 DOMAINS = {
@@ -28,7 +29,7 @@ def test_engines_and_memory_agree_around_the_bounds(put, name, outside):
     domain = Numeric(**DOMAINS[name], outside=outside)
     table = pa.table({"row": pa.array(range(len(ROUND)), pa.int64()), "x": pa.array(ROUND, pa.float64())})
     schema = Schema({"row": Numeric(0, len(ROUND) - 1, bins=len(ROUND), integer=True), "x": domain})
-    codes, counts = open_table(**put(table), schema=schema).sparse_counts(["row", "x"], None)
+    codes, counts = reveal(open_table(**put(table), schema=schema).sparse_counts(["row", "x"], None))
     engine = {int(row): int(cell) for (row, cell), n in zip(codes, counts, strict=True) if n}
     in_memory = cells_of(domain, np.array(ROUND))
     assert engine == {i: int(cell) for i, cell in enumerate(in_memory) if cell >= 0}

@@ -22,6 +22,7 @@ from sfumato.tables import Categorical, Domain, Numeric, Schema, is_empty, open,
 from sfumato.tables.columns import Column
 from sfumato.tables.domains import DOMAINS, register
 from sfumato.tables.predicates import Compare
+from sfumato.testing import reveal
 
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 
@@ -143,12 +144,12 @@ def test_counts_and_conditions(schema, kind, tmp_path):
         pq.write_table(TABLE, tmp_path / "t.parquet")
         source = str(tmp_path / "t.parquet")
     data = open(source, schema=schema)
-    assert data.counts("day").tolist() == [2, 2, 2, 3]
-    assert data.counts(["day", "ill"]).sum() == 9
-    assert data.count("day >= '2024-08-01'") == 5
-    assert data.count("not (day >= '2024-08-01')") == 4
-    assert data.count("day is missing") == 1
-    assert data.count("day in ('2024-01-01', '2024-05-20')") == 2
+    assert reveal(data.counts("day")).tolist() == [2, 2, 2, 3]
+    assert reveal(data.counts(["day", "ill"])).sum() == 9
+    assert reveal(data.count("day >= '2024-08-01'")) == 5
+    assert reveal(data.count("not (day >= '2024-08-01')")) == 4
+    assert reveal(data.count("day is missing")) == 1
+    assert reveal(data.count("day in ('2024-01-01', '2024-05-20')")) == 2
     assert cells_of(YEAR, DATES).tolist() == CELLS
     with pytest.raises(SchemaError, match="a day is written as"):
         data.count("day >= 3")

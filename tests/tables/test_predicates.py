@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sfumato.errors import SchemaError
 from sfumato.tables import Categorical, Numeric, Schema, is_empty, open, parse_where
 from sfumato.tables.predicates import Both, Compare, Either, InCells, Missing, Not
+from sfumato.testing import reveal
 from support import plain_reference as plain
 
 SCHEMA = Schema(
@@ -77,9 +78,9 @@ TYPES = pa.schema(
 def test_duckdb_does_what_the_reference_says(rows, predicates):
     data = open(pa.Table.from_pylist(rows, TYPES), schema=SCHEMA)
     for predicate in predicates:
-        assert data.count(predicate) == sum(plain.holds(predicate, r, SCHEMA) for r in rows), str(predicate)
+        assert reveal(data.count(predicate)) == sum(plain.holds(predicate, r, SCHEMA) for r in rows), str(predicate)
     wanted = [["a", "b"], ["c", "i"], ["s", "k", "two words"]]
-    for columns, found in zip(wanted, data.marginals(wanted, where=predicates[0]), strict=True):
+    for columns, found in zip(wanted, reveal(data.marginals(wanted, where=predicates[0])), strict=True):
         assert np.array_equal(found, plain.counts(rows, columns, SCHEMA, predicates[0]))
 
 

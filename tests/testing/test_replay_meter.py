@@ -9,12 +9,16 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import BudgetError, InputError
-from sfumato.privacy import NANO, Charge, Meter, PersonBudgets, Secure, Seeded, noise
+from sfumato.privacy import NANO, Charge, Exact, Meter, PersonBudgets, Secure, Seeded, noise
 from sfumato.privacy.items import laplace_each, laplace_shares
 from sfumato.privacy.losses import objective_loss
-from sfumato.testing import LeakError, Tape, compare, log_probability, replay, vector_loss
+from sfumato.privacy.objective import Objective
+from sfumato.privacy.optimum import Perturbation
+from sfumato.testing import Call, LeakError, Tape, compare, log_probability, replay, vector_loss
 
 TENTH = 10**8
+OBJECTIVE = Perturbation("logistic", 2, 10.0, 0.1)
+OUTPUT = Perturbation("logistic", 2, 10.0, 1.0, on="output")
 
 
 def everything(table, source):
@@ -25,8 +29,10 @@ def everything(table, source):
     counts = np.bincount(table, minlength=2)[:2]
     costs = [int(counts[0]), int(counts[1]), int(counts.sum()) + 1]
     out.append(meter.partition([0, 1, 0], [1, 2, 2], costs, rate=[TENTH] * 3, moves=[1, 1, 1], label="cut"))
-    out.append(meter.objective_noise(2, beta=0.1, weights=1.0, curvature=0.25, penalty=10.0, label="objective"))
-    out.append(meter.output_noise(2, beta=0.1, sensitivity=1.0, label="output"))
+    rows = Exact(np.array([[np.cos(k), np.sin(k)] for k in table]))
+    objective = rows.map(lambda r: Objective("logistic", r, np.ones(len(r)), 10.0))
+    for by in (OBJECTIVE, OUTPUT):
+        out.append(meter.optimum(objective, lambda _, noise: 0 * noise, by=by, label=by.on))
     with meter.sampled(1 << 62) as sample:
         out.append(meter.laplace(lambda: sample([len(table)]), rate=TENTH, label="sampled"))
     out.append(meter.deal(len(table), 4)[:2])
@@ -41,11 +47,13 @@ def test_every_kind_of_call_is_recorded_and_replayed():
     assert found.same_output
     charged = [pair.charged for pair in found.calls]
     assert charged[:3] == [2 * TENTH, TENTH, 2 * TENTH]
-    assert charged[3] == int(objective_loss([1.0], beta=0.1, curvature=0.25, penalty=10.0)[0])
-    assert charged[4:] == [TENTH, 0, TENTH, 0, 0]
+    assert charged[3] == int(objective_loss([1.0], beta=0.1, curvature=0.25, penalty=10.0)[0]) + OBJECTIVE.extra
+    assert charged[4:] == [TENTH + 1, 0, TENTH, 0, 0]
     losses = [pair.loss for pair in found.calls]
     assert losses[:3] == [TENTH, TENTH, 0]  # the record's bin is not on the line that is cut
-    assert all(map(math.isnan, losses[3:5]))
+    assert all(0.2 * price < loss <= price for loss, price in zip(losses[3:5], charged[3:5], strict=True))
+    ratios = [abs(pair.log_ratio) * NANO for pair in found.calls[3:5]]
+    assert all(0 < ratio <= loss for ratio, loss in zip(ratios, losses[3:5], strict=True))
     kept = found.calls[5]
     assert losses[5:] == [0, TENTH * int(kept.here.answer[0] - kept.there.answer[0]), 0, 0]
     first = found.calls[0].here
@@ -110,7 +118,9 @@ def asks(what):
             case "spread":
                 meter.choose([0, n], rate=1, spread=n, label="a")
             case "beta":
-                meter.output_noise(1, beta=n / 100, sensitivity=1.0, label="a")
+                rows = Exact(Objective("huber", np.ones((3, 1)), np.ones(3), 1.0))
+                by = Perturbation("huber", 1, 1.0, n / 100, on="output")
+                meter.optimum(rows, lambda _, noise: noise, by=by, label="a")
             case "thresholds":
                 with meter.sampled([n, n]) as sample:
                     meter.laplace(lambda: sample([n, n]), rate=1)
@@ -215,12 +225,11 @@ def test_likelihoods_without_a_closed_form_are_refused():
 
 
 def test_vector_noise_is_priced_by_what_moved():
-    tape = Tape()
-    meter = Meter(source=tape)
-    meter.objective_noise(2, beta=0.5, weights=1.0, curvature=0.25, penalty=2.0, length=2.0)
-    meter.objective_noise(2, beta=0.5, weights=1.0, curvature=0.25, penalty=2.0)
-    meter.laplace([1], rate=1)
-    short, round_one, other = tape.calls
+    short, round_one, other = (
+        Call("objective", public={"beta": 0.5, "length": 2.0}),
+        Call("objective", public={"beta": 0.5, "length": None}),
+        Call("laplace"),
+    )
     assert vector_loss(short, [1.0, -1.0], stretch=-0.1) == pytest.approx(0.6 * NANO)
     assert vector_loss(round_one, [0.6, -0.8]) == pytest.approx(0.5 * NANO)
     with pytest.raises(InputError, match="not laplace"):

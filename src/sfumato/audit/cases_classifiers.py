@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.audit.registry import register
 from sfumato.audit.transcripts import Fit, transcript_case
-from sfumato.privacy import NANO, Meter, Nano
+from sfumato.privacy import NANO, Exact, Meter, Nano
 from sfumato.records.records import Records
 from sfumato.tables.domains import Categorical, Numeric
 from sfumato.tables.schema import Schema
@@ -40,7 +40,7 @@ def estimator(make: Callable[[], Any], schema: Schema) -> Fit[Records]:
     def fit(records: Records, meter: Meter) -> list[NDArray[Any]]:
         model = make()
         model._coding, model.classes_ = coding, coding.classes
-        model._train(records, meter)
+        model._train(Exact(records), meter)
         return [model._scores(everywhere)]
 
     return fit
@@ -111,11 +111,13 @@ def _classifiers() -> None:
 def _overlapping(records: Records, meter: Meter) -> list[NDArray[Any]]:
     """Two trees on the same records that are priced as if they had different ones."""
     from sfumato.classifiers.counting.tree import grow
+    from sfumato.records.coding import Coding
 
+    coding = Coding.of(_SIDE, target="ill")
     with meter.parallel("each record is in one tree") as branch:
         for _ in range(2):
             with branch():
-                grow(records, meter, nano=Nano(NANO), rows=100, depth=1)
+                grow(Exact(records), meter, coding, nano=Nano(NANO), rows=100, depth=1)
     return []
 
 

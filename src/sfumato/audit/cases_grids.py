@@ -15,7 +15,7 @@ from sfumato.grids.search.dependence import F_SPREAD, fixed_by_parents
 from sfumato.grids.search.pool import Pool, enumerate_grids
 from sfumato.grids.search.quality import Quality
 from sfumato.grids.search.scoring import score_pool
-from sfumato.privacy import NANO, Meter, Nano
+from sfumato.privacy import NANO, Exact, Meter, Nano
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
@@ -67,7 +67,7 @@ def _parents(which: int, meter: Meter) -> list[NDArray[np.int64]]:
 def _release(which: int, meter: Meter) -> list[NDArray[np.int64]]:
     return [
         choose_and_count(
-            lambda: _table(which), meter, nano=Nano(2 * NANO), taxonomies=_TAXONOMY, classes=2, settings=_SETTINGS, rows=8
+            Exact(_table(which)), meter, nano=Nano(2 * NANO), taxonomies=_TAXONOMY, classes=2, settings=_SETTINGS, rows=8
         ).noisy
     ]
 

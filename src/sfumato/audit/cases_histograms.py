@@ -18,7 +18,7 @@ from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import attack_every, register
 from sfumato.audit.transcripts import TranscriptCase, transcript_case
 from sfumato.bench.histograms_published import published
-from sfumato.privacy import NANO, Meter, Nano, Seeded, Source, as_epsilon
+from sfumato.privacy import NANO, Exact, Meter, Nano, Seeded, Source, as_epsilon
 from sfumato.registry import Mechanism
 from sfumato.testing import Tape, replay
 
@@ -44,7 +44,7 @@ def _cases(entry: Mechanism) -> list[TranscriptCase]:
         return []
 
     def fit(counts: NDArray[np.int64], meter: Meter) -> list[NDArray[Any]]:
-        made = entry.make(lambda: counts, rates=np.full(counts.size, _CLAIM), meter=meter)
+        made = entry.make(Exact(counts), rates=np.full(counts.size, _CLAIM), meter=meter)
         return [made.counts, np.array(repr(made.parameters))]
 
     def run(counts: NDArray[np.int64], tape: Tape) -> list[NDArray[Any]]:

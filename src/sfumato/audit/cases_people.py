@@ -15,7 +15,7 @@ from sfumato.offers import Offer
 from sfumato.people import ArrayReader, PairReader, Question, SumReader, plan_offer
 from sfumato.people.histogram import plan_histogram
 from sfumato.people.pairs import Pair
-from sfumato.privacy import Meter, PersonBudgets, Source
+from sfumato.privacy import Exact, Meter, PersonBudgets, Source
 from sfumato.registry import Mechanism
 
 ROSTER = PersonBudgets.from_tiers({"strict": (0.3, 3), "standard": (0.8, 2), "open": (2, 1)})
@@ -101,7 +101,8 @@ def _histogram_case(group: int, rows: int) -> TranscriptCase:
     tables = [np.outer(rows * np.bincount(_GROUPS, x, ROSTER.groups), [1, 0, 0, 0]) for x in (ones, _one_less(group, ones))]
 
     def fit(table: NDArray[np.float64], meter: Meter) -> list[NDArray[Any]]:
-        made = plan.run(lambda weights: weights @ table.astype(np.int64), meter)
+        exact = Exact(table.astype(np.int64), rows_per_person=rows)
+        made = plan.run(lambda weights: exact.map(lambda counts: weights @ counts), meter)
         return [made.counts, made.noise, np.array(repr(made.parameters)), np.array(repr(made.warnings))]
 
     def meter(source: Source) -> Meter:

@@ -13,7 +13,7 @@ from sfumato.audit.registry import register
 from sfumato.audit.transcripts import Fit, transcript_case
 from sfumato.grids.published.network import Network
 from sfumato.grids.publishers.task import Task
-from sfumato.privacy import Meter
+from sfumato.privacy import Exact, Meter
 from sfumato.records.records import Records
 from sfumato.tables.domains import Categorical
 from sfumato.tables.schema import Schema
@@ -28,7 +28,7 @@ def release(make: Callable[[], Any], schema: Schema) -> Fit[Records]:
     task = Task.of(schema, "ill")
 
     def fit(records: Records, meter: Meter) -> list[NDArray[Any]]:
-        made = make().release(lambda: records, task, meter)
+        made = make().release(Exact(records), task, meter)
         if isinstance(made, Network):
             return [np.array(repr(made.links)), np.array(made.size), *made.tables]
         return [np.array(repr(made.grid)), np.array(made.size or 0.0), made.noisy, np.array(repr(made.parameters))]

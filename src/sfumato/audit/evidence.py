@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sfumato.privacy import NANO
 from sfumato.privacy.calls import Call
+from sfumato.testing import vector_loss
 from sfumato.testing.likelihood import cut_probability, cuts, quadrature
 
 Floats = NDArray[np.float64]
@@ -73,9 +74,9 @@ class Evidence:
 
     @staticmethod
     def _norm(call: Call) -> float:
-        length = call.public.get("length")
-        size = np.linalg.norm(call.answer) if length is None else np.abs(call.answer).sum() / length
-        return float(call.public["beta"] * size)
+        """β times the norm of the noise vector that led to the answer: minus the gradient there, or what was added."""
+        vector = call.answer - call.exact if call.kind == "output" else call.exact.gradient(call.answer, 0 * call.answer)[0]
+        return vector_loss(call, vector) / NANO
 
     @staticmethod
     def _laws(call: Call) -> tuple[Floats, Floats, Floats]:

@@ -32,6 +32,9 @@ class AuditResult:
     deficit : float or None
         The smallest deficit of noise that this audit would have caught, as a share of its scale; None if it was not asked
         for.
+    reached : float or None
+        The share of the claim that the pair's answers could tell: a price that is lower than this share of the right one
+        is refuted at once. None where only outputs are seen.
     """
 
     name: str
@@ -44,6 +47,7 @@ class AuditResult:
     control: bool
     refuted: bool = False
     deficit: float | None = None
+    reached: float | None = None
 
     @property
     def caught(self) -> bool:
@@ -84,4 +88,5 @@ class AuditResult:
             "caught": self.caught,
             "passed": self.passed,
             "smallest_deficit_caught": None if self.deficit is None else round(self.deficit, 4),
+            "reached": None if self.reached is None else round(self.reached, 4),
         }

@@ -53,8 +53,6 @@ class TranscriptCase:
         The Meter of a run.
     kept : float
         The probability with which the differing person is in the sample, where all calls see one.
-    ratio : function of what is published, optional
-        Its log-likelihood ratio, where the answers do not give it (noise inside an optimum).
     known : bool
         Fix the free draws to those, of many, after which the answers tell the pair apart best.
     control : bool
@@ -70,7 +68,6 @@ class TranscriptCase:
     neighbours: str
     meter: Callable[[Source], Meter] = lambda source: Meter(source=source)
     kept: float = 1.0
-    ratio: Callable[[Any], float] | None = None
     known: bool = False
     control: bool = False
     most: int = 20_000
@@ -95,9 +92,6 @@ class TranscriptCase:
         """
         tape = Tape(source, draws=draws)
         made = self.fit(self.pair[which], self.meter(tape))
-        if self.ratio is not None:
-            found = self.ratio(made)
-            return found, abs(found), tape
         again = tape.again()
         try:
             other = self.fit(self.pair[1 - which], self.meter(again))
@@ -157,7 +151,8 @@ class TranscriptCase:
             control=self.control,
             # Answers that could tell more than is claimed prove the price wrong, whatever the noise.
             refuted=could > claim * (1 + 1e-6) or evidence.refutes(confidence),
-            deficit=max(1 - could / claim, evidence.smallest_deficit(confidence), 0.0),
+            deficit=evidence.smallest_deficit(confidence),
+            reached=min(could / claim, 1.0),
         )
 
 

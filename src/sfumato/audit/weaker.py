@@ -7,6 +7,7 @@ and prices, labels and questions stay as they are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sfumato.errors import InputError
 from sfumato.privacy import SECURE, Source, noise
 from sfumato.privacy.calls import Call
 from sfumato.privacy.integers import add_held
+from sfumato.privacy.optimum import Perturbation
 from sfumato.privacy.partition import least_cost
 from sfumato.privacy.source import Generator
 
@@ -67,9 +69,16 @@ class Weaker:
                 lowered = call.exact - noise.geometric(self._raised(call.public["rate"]), source=self.source)
                 return least_cost(call.public["starts"], call.public["stops"], lowered)
             case "objective" | "output":
-                return draw() * (1 - self.deficit)
+                return self._optimum(call)
             case _:
                 return draw()
+
+    def _optimum(self, call: Call) -> NDArray[np.float64]:
+        by = Perturbation(**{field.name: call.public[field.name] for field in fields(Perturbation)})
+        added = replace(by, beta=by.beta / (1 - self.deficit)).draw(self.source)
+        if by.on == "output":
+            return by.rounded(call.exact + added)
+        return by.published(by.minimum(call.exact, lambda _, start: 0 * start, added), self.source)
 
     def _raised(self, rates: Any) -> NDArray[np.int64]:
         return np.asarray(np.rint(np.asarray(rates) / (1 - self.deficit)), dtype=np.int64)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato import classifiers as c
 from sfumato.bench.classify_data import Table
+from sfumato.bench.classify_noise_free import NoiseFree
 from sfumato.privacy import Seeded
 
 Make = Callable[[dict[str, Any]], Any]
@@ -32,7 +33,7 @@ def _noise_free(learner: str) -> Make:
         from sklearn.tree import DecisionTreeClassifier
 
         tree = DecisionTreeClassifier(max_depth=8, min_samples_leaf=30, random_state=0)
-        return c.NoiseFree(estimator=tree if learner == "tree" else None, **arguments)
+        return NoiseFree(estimator=tree if learner == "tree" else None, **arguments)
 
     return make
 

@@ -37,7 +37,7 @@ from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.pool import Family, Pool, enumerate_grids
 from sfumato.grids.search.quality import Quality
 from sfumato.grids.search.scoring import score_pool
-from sfumato.privacy import Meter, Seeded
+from sfumato.privacy import Exact, Meter, Seeded
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.units import NANO, Nano, positive_nano
 from sfumato.records.levels import Levels
@@ -162,7 +162,7 @@ def compare(
             split = StratifiedShuffleSplit(1, test_size=0.2, random_state=number)
             train, test = next(split.split(np.zeros(len(truth)), truth))
             records, leaves, size = case.take(train), case.records.leaves[test], len(train)
-            grids = privpfc(case)(epsilon, size).release(lambda r=records: r, task, Meter(source=Seeded(number)))  # type: ignore[misc]
+            grids = privpfc(case)(epsilon, size).release(Exact(records), task, Meter(source=Seeded(number)))
             meter = Meter(source=Seeded(number))
             model = contrast_marginals(records, task, meter, nano=positive_nano(epsilon), size=size)
             tables = {

@@ -22,6 +22,7 @@ from sfumato.records.coding import Coding
 from sfumato.records.records import Records
 from sfumato.tables.domains import Categorical, Domain, Numeric
 from sfumato.tables.schema import Schema
+from sfumato.testing import reveal
 
 _EDUCATION = {
     "no higher education": {
@@ -199,4 +200,4 @@ def load(name: str, folder: Path, *, target: str | None = None) -> Case:
 def encode(name: str, frame: Any, schema: Schema, target: str) -> Case:
     """Code a data frame by a schema (small frames; a release counts in the engine instead)."""
     coding = Coding.of(schema, target=target)
-    return Case(name, schema, target, coding.attributes, coding.records(frame, frame[target]))
+    return Case(name, schema, target, coding.attributes, reveal(coding.records(frame, frame[target])))

@@ -16,7 +16,7 @@ from sfumato.bench.grids_data import Case
 from sfumato.grids.publishers.diffgen import DiffGen
 from sfumato.grids.publishers.privbayes import PrivBayes
 from sfumato.grids.publishers.privpfc import PrivPfC
-from sfumato.privacy import Meter
+from sfumato.privacy import Exact, Meter
 
 _FAR = 1e12  # records: no noise reaches this far down
 
@@ -31,12 +31,13 @@ class ExactChoices:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._meter, name)
 
-    def choose(self, scores: Any, **how: Any) -> int:
-        def sharpened() -> Any:
-            found = np.asarray(scores() if callable(scores) else scores, dtype=np.float64)
-            return np.where(np.arange(found.size) == found.argmax(), 0.0, -_FAR)
+    def choose(self, scores: Exact[Any], **how: Any) -> int:
+        return self._meter.choose(scores.map(_sharpened), **how)
 
-        return self._meter.choose(sharpened, **how)
+
+def _sharpened(scores: Any) -> Any:
+    found = np.asarray(scores, dtype=np.float64)
+    return np.where(np.arange(found.size) == found.argmax(), 0.0, -_FAR)
 
 
 class _Exactly:

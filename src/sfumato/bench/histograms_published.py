@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.histograms.budgets import Floats, Ints
 from sfumato.histograms.mechanisms.ahp import FIRST_PERCENT, ahp, sorted_clusters, sums
-from sfumato.privacy import Epsilon, Meter, positive_nano
+from sfumato.privacy import Epsilon, Exact, Meter, positive_nano
 from sfumato.privacy.noise import laplace_variance
 
 REASON = "as published, the noise of a bin depends on the rank of its true count, which no ε covers"
@@ -47,6 +47,6 @@ def leaking_ahp(shares: Floats, epsilon: Epsilon) -> Callable[..., NDArray[np.fl
     rate = int(positive_nano(epsilon) * float(shares.max()) * shares.size)
 
     def run(counts: Ints, *, meter: Meter) -> NDArray[np.float64]:
-        return ahp(lambda: counts, rates=np.full(counts.size, rate), meter=meter, clustering="greedy").counts
+        return ahp(Exact(counts), rates=np.full(counts.size, rate), meter=meter, clustering="greedy").counts
 
     return run

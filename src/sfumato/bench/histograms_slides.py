@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.bench.histograms_published import leaking_ahp, published
 from sfumato.histograms.estimation.metrics import kld
 from sfumato.histograms.mechanisms.dynamic import dpa, dpa_shares, published_cost
-from sfumato.privacy import Meter, Seeded, positive_nano
+from sfumato.privacy import Exact, Meter, Seeded, positive_nano
 
 DELTAS = (0.0, 0.025, 0.05, 0.075, 0.1, 0.15)
 Tables = dict[str, list[NDArray[np.int64]]]
@@ -70,7 +70,7 @@ def table(
                         kld(counts, published(counts, epsilon=epsilon, shares=shares, meter=meter)[0])
                     )
                     scores["same_loss_ahp"].append(kld(counts, leaking_ahp(shares, epsilon)(counts, meter=meter)))
-                    sound = dpa(lambda c=counts: c, rates=rates, meter=meter, delta=delta, clustering="greedy")  # type: ignore[misc]
+                    sound = dpa(Exact(counts), rates=rates, meter=meter, delta=delta, clustering="greedy")
                     scores["sound"].append(kld(counts, sound.counts))
                 cost = published_cost(dpa_shares(histograms[0].size, delta))
                 means = {k: round(float(np.mean(v)), 5) for k, v in scores.items()}

@@ -9,7 +9,7 @@ each run deals the values to the tiers anew.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from sfumato.histograms import Bins, release_histogram
 from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.people import Estimate, PairReader, SumReader, offers
 from sfumato.people.histogram import plan_histogram
-from sfumato.privacy import Meter, PersonBudgets, Seeded
+from sfumato.privacy import Exact, Meter, PersonBudgets, Seeded
 from sfumato.tables import Categorical, Numeric, Schema
 
 Integers = NDArray[np.int64]
@@ -102,16 +102,20 @@ def _asked(kind: str, people: People, offer: Offer, budgets: PersonBudgets, rng:
     everybody, members = people.dealt(budgets, rng)
     plan, values = offer.plan, people.values
     if kind == "count":
-        return SumReader(tuple(members.sum(axis=1).tolist())), float(people.members.sum())
+        return _known(members.sum(axis=1)), float(people.members.sum())
     if kind == "sum":
         points = on_lattice(values, 0.0, plan.question.high * plan.question.unit, plan.question.high)
-        return SumReader(_sums(everybody, points)), math.fsum(people.heads * values)
+        return _known(_sums(everybody, points)), math.fsum(people.heads * values)
     chosen, heads = (members, people.members) if kind == "mean" else (everybody, people.heads)
     steps = plan.question.high
     points = on_lattice(values, plan.low, plan.high, 2 * steps) - steps
     truth = math.fsum(heads * values)
-    reader = PairReader(SumReader(_sums(chosen, points)), SumReader(tuple(chosen.sum(axis=1).tolist())))
+    reader = PairReader(_known(_sums(chosen, points)), _known(chosen.sum(axis=1)))
     return reader, truth / max(1, int(heads.sum())) if kind == "mean" else truth
+
+
+def _known(sums: Iterable[int]) -> SumReader:
+    return SumReader(Exact(tuple(int(total) for total in sums)))
 
 
 def _sums(heads: Integers, points: Integers) -> tuple[int, ...]:
@@ -164,7 +168,7 @@ def _covered_bins(budgets: str, epsilon: float, n: int, runs: int, confidence: f
         else:
             table, _ = people.dealt(granted, rng)
             cells = np.array([np.bincount(place, weights=row, minlength=bins.size) for row in table]).astype(np.int64)
-            made = plan_histogram(granted, bins).run(lambda weights, cells=cells: weights @ cells, meter)  # type: ignore[misc]
+            made = plan_histogram(granted, bins).run(lambda weights, cells=cells: Exact(weights @ cells), meter)  # type: ignore[misc]
         low, high = made.interval(confidence)
         inside += ((low <= truth) & (truth <= high)).tolist()
     return inside

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato.classifiers.automatic import AutoClassifier
     from sfumato.classifiers.counting.additive import PrivateAdditive
-    from sfumato.classifiers.counting.baselines import Majority, NoiseFree
+    from sfumato.classifiers.counting.baselines import Majority
     from sfumato.classifiers.counting.forest import PrivateForest
     from sfumato.classifiers.counting.histogram import HistogramClassifier
     from sfumato.classifiers.counting.naive_bayes import PrivateNaiveBayes
@@ -27,7 +27,6 @@ _NAMES = {
     "FunctionalMechanism": "linear.functional",
     "HistogramClassifier": "counting.histogram",
     "Majority": "counting.baselines",
-    "NoiseFree": "counting.baselines",
     "OutputPerturbation": "linear.output_perturbation",
     "PrivGene": "linear.local_search",
     "PrivLocal": "linear.local_search",
@@ -44,7 +43,6 @@ __all__ = [
     "FunctionalMechanism",
     "HistogramClassifier",
     "Majority",
-    "NoiseFree",
     "OutputPerturbation",
     "PrivGene",
     "PrivLocal",

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.counting.additive import PrivateAdditive, class_step
 from sfumato.classifiers.counting.baselines import Majority
-from sfumato.privacy import NANO, Meter, as_epsilon
+from sfumato.privacy import NANO, Exact, Meter, as_epsilon
 from sfumato.records.records import Records
 
 FAINT = 60
@@ -63,23 +63,23 @@ class AutoClassifier(PrivateClassifier):
 
     rows: int | None = None
 
-    def _train(self, records: Records, meter: Meter) -> None:
-        nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows)
+    def _train(self, records: Exact[Records], meter: Meter) -> None:
+        nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows, coding=self._coding)
         self.family_ = family_for(nano / NANO, rows)
         public: dict[str, Any] = {
-            "epsilon": as_epsilon(nano * meter.rows_per_person),
+            "epsilon": as_epsilon(nano * meter.terms.factor),
             "schema": self.schema,
             "target": self.target,
             "classes": self.classes,
         }
-        self.model_: PrivateClassifier
-        if self.family_ == "Majority":
-            self.model_ = Majority(**public)
-            self.model_._train(records, meter)
+        model: Majority | PrivateAdditive
+        model = Majority(**public) if self.family_ == "Majority" else PrivateAdditive(rows=rows, **public)
+        model._coding, model.classes_ = self._coding, self.classes_
+        if isinstance(model, Majority):
+            model._train(records, meter)
         else:
-            self.model_ = additive = PrivateAdditive(rows=rows, **public)
-            additive._boost(records, meter, nano=nano, rows=rows, mixed=mixed)
-        self.model_._coding, self.model_.classes_ = self._coding, self.classes_
+            model._boost(records, meter, nano=nano, rows=rows, mixed=mixed)
+        self.model_: PrivateClassifier = model
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
         return self.model_._scores(leaves)

@@ -1,9 +1,9 @@
 """What all private classifiers share: public input, a Meter with a limit, and nothing private in any attribute.
 
-`fit` codes the rows by the public schema, opens a Meter whose limit is `epsilon`, and hands both to `_train`, which may look
-at the records through the Meter only. What a subclass keeps is what the Meter gave back. So the guarantee of every estimator
-is the sum of its Meter's calls, and each file has to argue one thing only: that the calls state the right weights and
-spreads.
+`fit` wraps the rows as an `Exact` first thing, makes a Meter under the schema's terms with `epsilon` as its limit, and hands
+both to `_train`, which can look at the records through the Meter only. What a subclass keeps is what the Meter gave back. So
+the guarantee of every estimator is the sum of its Meter's calls, and each file has to argue one thing only: that the calls
+state the right weights and spreads.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.errors import InputError
-from sfumato.privacy import SECURE, Charge, Epsilon, Meter, Nano, Source, positive_nano
+from sfumato.privacy import SECURE, Charge, Epsilon, Exact, Meter, Nano, Source, positive_nano
 from sfumato.records.coding import Coding
 from sfumato.records.opened import need_rows
 from sfumato.records.records import Records
@@ -66,16 +66,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         need_rows(X, "a classifier")
         coding = Coding.of(self.schema, target=self.target, classes=self.classes)
-        unit = coding.schema.unit
-        meter = Meter(
-            limit=Charge(positive_nano(self.epsilon)), rows_per_person=unit.rows_per_person, source=self.source or SECURE
-        )
-        if unit.person is not None:
-            X, y = _capped(X, y, unit.person, unit.rows_per_person)
+        records = coding.records(X, y)
+        terms = coding.schema.terms.up_to(Charge(positive_nano(self.epsilon)))
+        meter = Meter.under(terms, source=self.source or SECURE)
         self._coding = coding
         self.classes_ = coding.classes
         self.n_features_in_ = len(coding.attributes)
-        self._train(coding.records(X, y), meter)
+        self._train(records, meter)
         self.meter_ = meter
         self.guarantee_ = meter.guarantee()
         return self
@@ -95,12 +92,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _budget(self, meter: Meter) -> Nano:
         """What the steps may cost one record: the limit divided by the rows that a person may own."""
-        nano = Nano(positive_nano(self.epsilon) // meter.rows_per_person)
+        nano = Nano(meter.terms.per_row(positive_nano(self.epsilon)))
         if nano < 1:
-            raise InputError(f"epsilon {self.epsilon} is too small for {meter.rows_per_person} rows per person")
+            raise InputError(f"epsilon {self.epsilon} is too small for {meter.terms.rows_per_person} rows per person")
         return nano
 
-    def _train(self, records: Records, meter: Meter) -> None:
+    def _train(self, records: Exact[Records], meter: Meter) -> None:
+        """Learn from `records` what `meter` tells; columns and classes are in `_coding`."""
         raise TypeError(f"{type(self).__name__} does not say how it trains")
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
@@ -121,17 +119,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _capped(X: Any, y: Any, person: str, most: int) -> tuple[Any, Any]:
-    """At most `most` rows of each person, the first ones; rows without a person are left out.
-
-    Which rows stay depends on that person's rows alone, so a person adds or takes away at most `most` rows.
-    """
-    if not hasattr(X, "columns") or person not in X.columns:
-        raise InputError(f"the schema's unit is the person in column {person!r}: fit needs a data frame with that column")
-    keep = (X[person].notna() & (X.groupby(person, dropna=False).cumcount() < most)).to_numpy()
-    return X[keep], np.asarray(y)[keep]
-
-
 def log_counts(noisy: NDArray[np.integer], *, scale: float, axis: int = 0) -> Floats:
     """Logarithms of noisy counts with a prior of about their noise: what one cell says about the classes.
 
@@ -141,7 +128,7 @@ def log_counts(noisy: NDArray[np.integer], *, scale: float, axis: int = 0) -> Fl
     return np.asarray(np.log(np.maximum(noisy, 0) + scale))
 
 
-def size_step(records: Records, meter: Meter, *, nano: Nano, rows: int | None) -> tuple[Nano, int]:
+def size_step(records: Exact[Records], meter: Meter, *, nano: Nano, rows: int | None) -> tuple[Nano, int]:
     """What is left of the budget and the number of records: public, or counted with a hundredth of the budget.
 
     One record changes the count by one, so noise of rate r loses r.
@@ -151,5 +138,5 @@ def size_step(records: Records, meter: Meter, *, nano: Nano, rows: int | None) -
             raise InputError(f"a public number of records must be positive, got {rows}")
         return nano, int(rows)
     part = max(1, nano // 100)
-    noisy = meter.laplace(lambda: np.array([records.total]), rate=part, label="number of records")
+    noisy = meter.laplace(records.map(lambda r: [r.total]), rate=part, label="number of records")
     return Nano(nano - part), max(1, int(noisy[0]))

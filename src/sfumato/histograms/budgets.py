@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError, PrivacyError
 from sfumato.histograms.bins import Bins
-from sfumato.privacy import Epsilon, Meter, positive_nano
+from sfumato.privacy import Epsilon, Exact, Meter, positive_nano
+from sfumato.privacy.integers import as_int64
 from sfumato.privacy.units import nano_down_array
 
-Counts: TypeAlias = NDArray[np.int64] | Sequence[int] | Callable[[], Any]
+Counts: TypeAlias = Exact[Any] | NDArray[np.integer] | Sequence[int] | Callable[[], Any]
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -73,18 +74,33 @@ def share(rates: Ints, percent: int) -> tuple[Ints, Ints]:
     return first, second
 
 
-def exact_counts(counts: Counts, bins: Bins) -> Callable[[], Ints]:
-    """The private counts as a function that reads them once, when first asked, and checks their form."""
-    kept: list[Ints] = []
+def exact_counts(counts: Counts, bins: Bins) -> Exact[Ints]:
+    """The private counts, one int64 per bin. What the caller holds in hand is checked at once, a table's form when read."""
+    if isinstance(counts, Exact):
+        return counts.map(lambda found: _flat(found, bins))
+    if callable(counts):
+        return Exact.reading(counts).map(lambda found: _flat(found, bins))
+    return Exact(_flat(counts, bins))
 
-    def read() -> Ints:
-        if not kept:
-            array = np.asarray(counts() if callable(counts) else counts)
-            if array.dtype.kind not in "iu":
-                raise InputError(f"counts must be integers, got {array.dtype}")
-            if array.size != bins.size:
-                raise InputError(f"the table gave {array.size} counts for {bins.size} public bins")
-            kept.append(array.astype(np.int64).reshape(-1))
-        return kept[0]
 
-    return read
+def _flat(counts: Any, bins: Bins) -> Ints:
+    array = np.asarray(counts)
+    if array.dtype.kind == "f" and not isinstance(counts, np.ndarray):
+        array = np.asarray(counts, dtype=object)  # whole numbers at both ends of 64 bits become floats in NumPy
+    if array.dtype.kind not in "iu" and not all(isinstance(count, int) for count in array.flat):
+        raise InputError(f"counts must be integers, got {array.dtype}")
+    if array.size != bins.size:
+        raise InputError(f"the table gave {array.size} counts for {bins.size} public bins")
+    return as_int64(array).reshape(-1)
+
+
+def addable(counts: Ints) -> Ints:
+    """Counts that add up within 64 bits, whichever are added: held at an equal part of the range, which is public.
+
+    Holding moves no two tables further apart. A sum that wrapped around would.
+
+    >>> int(addable(np.array([2**63 - 1, 2**63 - 1, 5])).sum()) == 2 * ((2**63 - 1) // 3) + 5
+    True
+    """
+    most = np.iinfo(np.int64).max // max(counts.size, 1)
+    return np.clip(counts, -most, most)

@@ -13,7 +13,7 @@ from sfumato.histograms.budgets import Ints, bin_rates, moves
 from sfumato.histograms.release import applicable, release_histogram
 from sfumato.histograms.result import Histogram
 from sfumato.offers import Facts, Offer, Request
-from sfumato.privacy import Charge, Epsilon, Meter, Nano
+from sfumato.privacy import Charge, Epsilon, Exact, Meter, Nano
 from sfumato.registry import Mechanism, Parameter, ranked
 from sfumato.tables.dataset import Dataset
 
@@ -54,8 +54,8 @@ def offers(request: Request, facts: Facts) -> list[Offer]:
         parameters=request.parameters,
     )
 
-    def counts(dataset: Dataset) -> Any:
-        return lambda: dataset.counts(columns, request.where).reshape(-1)
+    def counts(dataset: Dataset) -> Exact[Ints]:
+        return dataset.counts(columns, request.where)
 
     return [finished(offer.reading(counts), request) for offer in found]
 
@@ -119,7 +119,7 @@ def preview_histogram(
     Returns
     -------
     list of Offer
-        Each runs on counts, or on a function that returns them.
+        Each runs on the counts (see `release_histogram`).
 
     Examples
     --------

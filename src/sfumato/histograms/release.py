@@ -1,7 +1,7 @@
 """The one way to run a histogram mechanism.
 
-A mechanism is ``make(counts, *, rates, meter, **parameters) -> HistogramEstimate``: `counts` is a function that reads the
-private counts, to be called inside noisy calls only; ``rates[i]`` is what a record in bin i may lose per row, in nano-ε.
+A mechanism is ``make(counts, *, rates, meter, **parameters) -> HistogramEstimate``: `counts` is an `Exact` of one int64
+per bin, which only the Meter opens; ``rates[i]`` is what a record in bin i may lose per row, in nano-ε.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ def release_histogram(
 
     Parameters
     ----------
-    counts : integers, or a function that returns them
-        The private counts, one per bin; the function is called after the price was accepted.
+    counts : Exact of integers
+        The private counts, one per bin, as a table gives them. Integers, or a function that returns them, are wrapped
+        first thing. Counts beyond 64 bits are held at the end of the range.
     epsilon : Epsilon
         What a person may lose at most.
     bins : Bins or int

@@ -25,7 +25,7 @@ from sfumato.histograms.bins import Bins
 from sfumato.histograms.result import Histogram, RangeAnswer
 from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.mechanisms.affine import optimal_cap
-from sfumato.privacy import NANO, Charge, Meter, PersonBudgets, as_epsilon
+from sfumato.privacy import NANO, Charge, Exact, Meter, PersonBudgets, as_epsilon
 from sfumato.registry import Mechanism
 
 Integers = NDArray[np.int64]
@@ -129,10 +129,10 @@ class PersonalHistogramPlan:
         spread = self.budgets.people**2 * share * (1 - share) * self.imbalance
         return float(np.sqrt(spread + 2 * self.noise_scale**2))
 
-    def run(self, sums: Callable[[Integers], Integers], meter: Meter) -> PersonalHistogram:
+    def run(self, sums: Callable[[Integers], Exact[Integers]], meter: Meter) -> PersonalHistogram:
         """`sums` returns the weighted sum of every bin for a weight per person group."""
         noisy = meter.laplace(
-            lambda: np.asarray(sums(self.weights)).astype(np.int64).reshape(-1),
+            sums(self.weights).map(lambda found: found.reshape(-1)),
             rate=np.ones(self.bins.size, dtype=np.int64),
             weights=self.weights,
             label="weighted histogram",

@@ -33,8 +33,8 @@ from sfumato.errors import BudgetError, InputError
 from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.estimate import Estimate
 from sfumato.people.question import Question
-from sfumato.people.reading import Integers, Reader
-from sfumato.privacy import NANO, Charge, Meter, Nano
+from sfumato.people.reading import Integers, Reader, fitted
+from sfumato.privacy import NANO, Charge, Exact, Meter, Nano
 from sfumato.privacy.integers import as_int64
 from sfumato.privacy.noise import laplace_variance
 from sfumato.privacy.units import epsilon_text
@@ -143,7 +143,7 @@ class LinearPlan:
             label = self.mechanism if len(self.rounds) == 1 else f"{self.mechanism}, round {number + 1}"
             noisy.append(
                 meter.laplace(
-                    lambda part=part: _sums(reader, part, q.divisor),  # type: ignore[misc]
+                    _sums(reader, part, q.divisor),
                     rate=1,
                     weights=part.weights * q.record_cost,
                     touches="one",
@@ -215,16 +215,25 @@ def _check_fits(question: Question, part: Round) -> None:
         )
 
 
-def _sums(reader: Reader, part: Round, divisor: int) -> Integers:
-    """The divided sum of every part. Weighted sums can pass 64 bits, so they are Python's integers until they are divided;
-    what the table holds beyond the public roster is held at the ends of the range, as everywhere."""
+def _sums(reader: Reader, part: Round, divisor: int) -> Exact[Integers]:
+    """The divided sum of every part."""
     if part.size == 1 and bool((part.parts[part.weights > 0] == 0).all()):
-        return as_int64(np.array([reader.weighted_sum(part.weights) // divisor], dtype=object))
+        return reader.weighted_sum(part.weights).map(lambda total: _divided([total], divisor))
+    return reader.group_sums().map(lambda found: _divided(_part_sums(part, fitted(found, part.parts.size)), divisor))
+
+
+def _part_sums(part: Round, found: Integers) -> list[int]:
     out = [0] * part.size
-    for place, weight, found in zip(part.parts.tolist(), part.weights.tolist(), reader.group_sums().tolist(), strict=True):
+    for place, weight, total in zip(part.parts.tolist(), part.weights.tolist(), found.tolist(), strict=True):
         if place >= 0:
-            out[place] += weight * found
-    return as_int64(np.array([total // divisor for total in out], dtype=object))
+            out[place] += weight * total
+    return out
+
+
+def _divided(totals: list[int], divisor: int) -> Integers:
+    """Weighted sums can pass 64 bits, so they are Python's integers until they are divided; what the table holds beyond the
+    public roster is held at the ends of the range, as everywhere."""
+    return as_int64(np.array([total // divisor for total in totals], dtype=object))
 
 
 def _part_weights(question: Question, part: Round) -> NDArray[np.float64]:

@@ -1,12 +1,13 @@
 """How a mechanism reads the table: a few integer sums, never rows.
 
 A `Reader` answers two questions about one measure (an integer between public bounds per record): its sum with a public
-integer weight per person group, and its sum per person group. The mechanisms see nothing else, so they run unchanged on
-an array in a test and on ten million rows in a database.
+integer weight per person group, and its sum per person group. Both are `Exact`. The mechanisms see nothing else, so they
+run unchanged on an array in a test and on ten million rows in a database.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
-from sfumato.privacy import PersonBudgets
+from sfumato.privacy import Exact, PersonBudgets
 from sfumato.privacy.integers import as_int64
 from sfumato.tables.personal import PersonalTable
 
@@ -27,13 +28,13 @@ Integers = NDArray[np.int64]
 class Reader(Protocol):
     """Exact integer sums of one measure."""
 
-    def weighted_sum(self, weights: Integers) -> int:
+    def weighted_sum(self, weights: Integers) -> Exact[int]:
         """``Σ over records of weights[group of the record] * measure``, with integer `weights` per person group."""
 
-    def group_sums(self) -> Integers:
+    def group_sums(self) -> Exact[Integers]:
         """The measure summed per person group."""
 
-    def group_values(self) -> Integers:
+    def group_values(self) -> Exact[Integers]:
         """Number of records per person group (rows) and value of the measure from `low` to `high` (columns)."""
 
 
@@ -43,19 +44,22 @@ class ArrayReader(Reader):
 
     Attributes
     ----------
-    table : int64 array
+    table : Exact of an int64 array
         Number of records per person group (rows) and value of the measure (columns); `of` makes it.
     low : int
         The value of the first column.
 
     Examples
     --------
+    >>> from sfumato.privacy import Meter
     >>> reader = ArrayReader.of(groups=[0, 0, 1, 1, 1], values=[1, 0, 1, 1, 0])
-    >>> reader.weighted_sum(np.array([3, 10])), reader.group_sums().tolist()
-    (23, [1, 2])
+    >>> reader.weighted_sum(np.array([3, 10]))
+    <Exact: a private value>
+    >>> Meter().laplace(reader.group_sums(), rate=50 * 10**9).tolist()
+    [1, 2]
     """
 
-    table: Integers
+    table: Exact[Integers]
     low: int = 0
 
     @classmethod
@@ -73,51 +77,44 @@ class ArrayReader(Reader):
         low, high : int
             Public bounds of the measure.
         group_count : int, optional
-            How many person groups there are; by default as many as the records show.
+            How many person groups there are; by default as many as the records show. A record of any other group counts
+            in none.
 
         Returns
         -------
         ArrayReader
         """
-        g = np.asarray(groups, dtype=np.int64)
-        v = np.asarray(values)
-        if g.ndim != 1 or g.shape != v.shape:
-            raise InputError("groups and values must be flat arrays of equal length")
-        if v.dtype.kind not in "iub":
-            raise InputError(f"a measure is a whole number, got {v.dtype}: put it on a lattice first")
-        width = high - low + 1
-        size = int(g.max(initial=-1)) + 1 if group_count is None else group_count
-        if g.size and (int(g.min()) < 0 or int(g.max()) >= size):
-            raise InputError(f"group numbers must lie between 0 and {size - 1}")
-        cell = g * width + (np.clip(v.astype(np.int64), low, high) - low)
-        return cls(np.bincount(cell, minlength=size * width).reshape(size, width).astype(np.int64), low)
+        records = _records(groups, values)
+        return cls(records.map(lambda both: _tally(*both, low, high, group_count)), low)
 
-    def group_sums(self) -> Integers:
-        return np.asarray(self.table @ np.arange(self.low, self.low + self.table.shape[1], dtype=np.int64))
+    def group_sums(self) -> Exact[Integers]:
+        return self.table.map(lambda table: table @ np.arange(self.low, self.low + table.shape[1], dtype=np.int64))
 
-    def weighted_sum(self, weights: Integers) -> int:
-        return sum(s * int(w) for s, w in zip(self.group_sums().tolist(), weights, strict=True))
+    def weighted_sum(self, weights: Integers) -> Exact[int]:
+        return self.group_sums().map(lambda sums: _weighted(sums.tolist(), weights))
 
-    def group_values(self) -> Integers:
+    def group_values(self) -> Exact[Integers]:
         return self.table
 
 
-@dataclass(frozen=True)
-class SumReader:
+@dataclass(frozen=True, eq=False)
+class SumReader(Reader):
     """Sums that are known already, one per person group: for a lattice with too many points to count each of them.
 
     Attributes
     ----------
-    sums : tuple of int
+    sums : Exact of a tuple of int
         The sum of the measure in each person group.
 
     Examples
     --------
-    >>> SumReader.of(groups=[0, 0, 1], values=[250_000_000, 1, 7]).group_sums().tolist()
+    >>> from sfumato.privacy import Meter
+    >>> reader = SumReader.of(groups=[0, 0, 1], values=[250_000_000, 1, 7])
+    >>> Meter().laplace(reader.group_sums(), rate=50 * 10**9).tolist()
     [250000001, 7]
     """
 
-    sums: tuple[int, ...]
+    sums: Exact[tuple[int, ...]]
 
     @classmethod
     def of(cls, groups: ArrayLike, values: ArrayLike, *, group_count: int | None = None) -> SumReader:
@@ -130,27 +127,24 @@ class SumReader:
         values : integers
             The measure of each record; clamp it to its bounds first.
         group_count : int, optional
-            How many person groups there are; by default as many as the records show.
+            How many person groups there are; by default as many as the records show. A record of any other group counts
+            in none.
 
         Returns
         -------
         SumReader
         """
-        g, v = np.asarray(groups, dtype=np.int64), as_int64(values)
-        size = int(g.max(initial=-1)) + 1 if group_count is None else group_count
-        found = np.zeros(size, dtype=np.int64)
-        np.add.at(found, g, v)
-        return cls(tuple(found.tolist()))
+        return cls(_records(groups, values).map(lambda both: _add_up(*both, group_count)))
 
-    def group_sums(self) -> Integers:
+    def group_sums(self) -> Exact[Integers]:
         """The measure summed per person group, held at the ends of 64 bits."""
-        return as_int64(np.array(self.sums, dtype=object))
+        return self.sums.map(lambda sums: as_int64(np.array(sums, dtype=object)))
 
-    def weighted_sum(self, weights: Integers) -> int:
+    def weighted_sum(self, weights: Integers) -> Exact[int]:
         """The sums, each times the integer in `weights` of its person group, added up."""
-        return sum(s * int(w) for s, w in zip(self.sums, weights, strict=True))
+        return self.sums.map(lambda sums: _weighted(sums, weights))
 
-    def group_values(self) -> Integers:
+    def group_values(self) -> Exact[Integers]:
         """Refused: how often each value of the measure occurs is not known."""
         raise InputError("sampling needs one count per value of the measure, and only sums are known here")
 
@@ -197,21 +191,20 @@ class DatasetReader(Reader):
         """
         return cls(dataset, levels, where, measure, 2 * steps, -steps)
 
-    def group_sums(self) -> Integers:
+    def group_sums(self) -> Exact[Integers]:
         return self._table.group_sums(where=self.where, measure=self.measure, steps=self.steps, base=self.base)
 
-    def weighted_sum(self, weights: Integers) -> int:
+    def weighted_sum(self, weights: Integers) -> Exact[int]:
         return self._table.weighted_sum(weights, where=self.where, measure=self.measure, steps=self.steps, base=self.base)
 
     @property
     def _table(self) -> PersonalTable:
         return PersonalTable(self.dataset, self.levels)
 
-    def group_values(self) -> Integers:
+    def group_values(self) -> Exact[Integers]:
         if self.measure is not None:
             raise InputError("sampling a sum needs one count per value of the measure; choose another mechanism for tables")
-        ones = self.group_sums()
-        return np.stack([np.zeros_like(ones), ones], axis=1)
+        return self.group_sums().map(lambda ones: np.stack([np.zeros_like(ones), ones], axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,3 +221,58 @@ class PairReader:
 
     centred: Reader
     ones: Reader
+
+
+def fitted(groups: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Rows for exactly `count` person groups: what public facts say, whatever groups the records show.
+
+    >>> fitted(np.array([[1, 2], [3, 4]]), 3).tolist(), fitted(np.array([5, 6]), 1).tolist()
+    ([[1, 2], [3, 4], [0, 0]], [5])
+    """
+    if len(groups) == count:
+        return groups
+    return np.concatenate([groups[:count], np.zeros((max(0, count - len(groups)), *groups.shape[1:]), dtype=np.int64)])
+
+
+def _records(groups: ArrayLike, values: ArrayLike) -> Exact[tuple[Integers, Integers]]:
+    """Group and value of every record, as one private value; what is refused is the form of the arrays."""
+    g, v = np.asarray(groups), np.asarray(values)
+    if g.ndim != 1 or g.shape != v.shape:
+        raise InputError("groups and values must be flat arrays of equal length")
+    for array, what in ((g, "a person group"), (v, "a measure")):
+        if array.size and array.dtype.kind not in "iubO":
+            raise InputError(f"{what} is a whole number, got {array.dtype}: put it on a lattice first")
+    return Exact((g, v)).map(lambda both: (_whole(both[0]), _whole(both[1])))
+
+
+def _whole(values: NDArray[Any]) -> Integers:
+    return values.astype(np.int64) if values.dtype.kind == "b" or not values.size else as_int64(values)
+
+
+def _known(groups: Integers, group_count: int | None) -> tuple[NDArray[np.bool_], int]:
+    size = int(groups.max(initial=-1)) + 1 if group_count is None else group_count
+    return (groups >= 0) & (groups < size), size
+
+
+def _tally(groups: Integers, values: Integers, low: int, high: int, group_count: int | None) -> Integers:
+    width = high - low + 1
+    known, size = _known(groups, group_count)
+    cell = groups[known] * width + (np.clip(values[known], low, high) - low)
+    return np.bincount(cell, minlength=size * width).reshape(size, width).astype(np.int64)
+
+
+def _add_up(groups: Integers, values: Integers, group_count: int | None) -> tuple[int, ...]:
+    known, size = _known(groups, group_count)
+    found = np.zeros(size, dtype=object if _wide(values) else np.int64)
+    np.add.at(found, groups[known], values[known].astype(found.dtype))
+    return tuple(found.tolist())
+
+
+def _wide(values: Integers) -> bool:
+    """Whether their sum may pass 64 bits."""
+    return values.size * max(-int(values.min(initial=0)), int(values.max(initial=0))) >= 2**63
+
+
+def _weighted(sums: Sequence[int], weights: Integers) -> int:
+    """Sums times weights, added up; a group that no record shows adds nothing."""
+    return sum(s * w for s, w in zip(sums, weights.tolist(), strict=False))

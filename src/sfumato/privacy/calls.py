@@ -23,8 +23,8 @@ class Call:
     kind : str
         "laplace", "choice", "partition", "objective" and "output" add noise; "charge" pays for noise that follows under the
         same label; "sample", "deal" and "draws" are free randomness (a sample, parts of records, post-processing).
-    exact : array or None
-        The exact value. None where the mechanism adds the noise itself (objective, output) or nothing private is handed in.
+    exact : array, Objective or None
+        The exact value: numbers, a minimum ("output"), an `Objective` ("objective"); None if nothing private is handed in.
     public : mapping
         Everything else that was said: rate, weights, touches, spread, moves, ... It must not depend on the data.
     label : str

@@ -137,9 +137,9 @@ class Composition:
     def sampled(self, thresholds: ArrayLike) -> Iterator[Sample]:
         """Calls inside see a random sample: a record of group g is kept with probability ``thresholds[g] / 2**63``.
 
-        Yields the function that samples exact counts per group. A noisy call inside is refused until it was used, so that
-        the sample and its price do not drift apart; every value inside must be made from what it returns, and an `Exact`
-        that was not is refused.
+        Yields the function that samples exact counts; their last axis is the person groups. A noisy call inside is refused
+        until it was used, so that the sample and its price do not drift apart; every value inside must be made from what it
+        returns, and an `Exact` that was not is refused.
         """
         if self.neighbours != "absence":
             raise PrivacyError("sampling is priced against absence only; ask for neighbours='absence'")
@@ -148,6 +148,8 @@ class Composition:
         block = self._account.open("sampled", np.minimum(limits / 2.0**63 * (1 + 2.0**-50), 1.0))
 
         def drawn(counts: ArrayLike) -> NDArray[np.int64]:
+            if np.shape(counts)[-1:] != limits.shape:  # broadcast, a group would be sampled as another
+                raise InputError(f"a sample is drawn from counts whose last axis is the {limits.size} person groups")
             call = Call("sample", counts, {"thresholds": limits})
             return self._answer(call, lambda: noise.binomial(counts, limits, source=self._source))
 

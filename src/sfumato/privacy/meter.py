@@ -18,6 +18,7 @@ The prices are in `pricing` and `losses`, blocks and the guarantee in `compositi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,9 @@ from sfumato.privacy.composition import Composition
 from sfumato.privacy.exact import Exact
 from sfumato.privacy.integers import add_held, as_int64
 from sfumato.privacy.loss import Loss
-from sfumato.privacy.losses import objective_loss, output_loss, product_up
+from sfumato.privacy.losses import product_up
+from sfumato.privacy.objective import Objective
+from sfumato.privacy.optimum import NOISE_IS_REAL, Perturbation, Solve
 from sfumato.privacy.partition import least_cost, partition_price
 from sfumato.privacy.pricing import Touches, per_attribute, per_unit, price_of
 from sfumato.privacy.units import Nano, NanoArray
@@ -194,68 +197,49 @@ class Meter(Composition):
         call = Call("partition", exact, {"starts": first, "stops": last, "rate": rates, "moves": moves}, label, charged)
         return self._answer(call, lambda: least_cost(first, last, exact - noise.geometric(rates, source=self._source)))
 
-    def objective_noise(
+    def optimum(
         self,
-        dimension: int,
+        objective: Exact[Objective],
+        solve: Solve,
         *,
-        beta: float,
-        weights: ArrayLike,
-        curvature: float,
-        penalty: float,
-        length: float | None = None,
+        by: Perturbation,
+        weights: ArrayLike = 1.0,
         label: str = "",
     ) -> NDArray[np.float64]:
-        """The noise of objective perturbation (see `losses.objective_loss`).
+        """The minimum of a perturbed objective, or a minimum with noise on it (see `optimum`).
 
         Parameters
         ----------
-        dimension : int
-            Number of coefficients.
-        beta : float
-            Rate of the noise, ε per unit of its norm.
+        objective : Exact of Objective
+            Opened only after the price was accepted.
+        solve : function of an objective and a noise vector
+            Where the minimum of the objective with that noise is, or nearly: the Meter goes on from there until it is
+            certain. For noise on the output the vector is 0.
+        by : Perturbation
+            Loss, penalty and noise: all that the price depends on.
         weights : float or floats per person group
             What a row of the group weighs in the objective.
-        curvature, penalty : float
-            Bound on the second derivative of the loss of a row, and the factor of ‖f‖²/2.
-        length : float, optional
-            Bound on ‖x‖₁ of every row; the noise is then Laplace per coordinate instead of spherical.
         label : str
 
         Returns
         -------
         float array
+            On a public lattice.
         """
-        moves = 2 if self.neighbours == "replacement" else 1
-        loss = objective_loss(weights, beta=beta, curvature=curvature, penalty=penalty, moves=moves)
-        charged = self._pay(self._price(1, loss, doubled=False), label, "objective perturbation")
-        self.assume("the optimum of the perturbed objective is computed in real arithmetic (float64 stands in for it)")
-        draw, rate = (noise.spherical, beta) if length is None else (noise.coordinatewise, beta / length)
-        public = {"dimension": dimension, "beta": beta, "length": length, "weights": weights}
-        call = Call("objective", None, public | {"curvature": curvature, "penalty": penalty}, label, charged)
-        return self._answer(call, lambda: draw(dimension, rate, source=self._source))
+        loss = by.loss(weights, moves=2 if self.neighbours == "replacement" else 1)
+        charged = self._pay(self._price(1, loss, doubled=False), label, f"{by.on} perturbation")
+        self.assume(NOISE_IS_REAL)
+        public = {"weights": weights, **vars(by)}
+        if by.on == "output":
+            vector = self._open_for_noise(objective.map(partial(by.minimum, solve=solve, added=np.zeros(by.dimension))))
+            call = Call("output", vector, public, label, charged)
+            return self._answer(call, lambda: by.rounded(vector + by.draw(self._source)))
 
-    def output_noise(self, dimension: int, *, beta: float, sensitivity: ArrayLike, label: str = "") -> NDArray[np.float64]:
-        """Spherical noise for a vector that is computed from the data.
+        def solved() -> NDArray[np.float64]:
+            found = objective.map(partial(by.minimum, solve=solve, added=by.draw(self._source)))
+            return by.published(self._open_for_noise(found), self._source)
 
-        Parameters
-        ----------
-        dimension : int
-            Length of the vector.
-        beta : float
-            Rate of the noise, ε per unit of its norm.
-        sensitivity : float or floats per person group
-            How far one person moves the vector in Euclidean norm.
-        label : str
-
-        Returns
-        -------
-        float array
-        """
-        loss = output_loss(sensitivity, beta=beta)
-        charged = self._pay(self._price(1, loss, doubled=False), label, "output perturbation")
-        self.assume("the exact vector is computed in real arithmetic (float64 stands in for it)")
-        call = Call("output", None, {"dimension": dimension, "beta": beta, "sensitivity": sensitivity}, label, charged)
-        return self._answer(call, lambda: noise.spherical(dimension, beta, source=self._source))
+        return self._answer(Call("objective", self._open_for_noise(objective), public, label, charged), solved)
 
     # --- pricing ---------------------------------------------------------------------------------------------------
 

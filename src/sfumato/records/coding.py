@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError, SchemaError
+from sfumato.privacy.exact import Exact
 from sfumato.records.attributes import Attribute, attribute_of, attributes_of
 from sfumato.records.levels import Levels
 from sfumato.records.opened import need_rows
+from sfumato.records.owners import owners_in, within_cap
 from sfumato.records.records import Records
 from sfumato.tables.domains import Domain
 from sfumato.tables.schema import Schema
@@ -187,15 +189,28 @@ class Coding:
         """The number of each label in `y`, -1 for one that is not among the classes."""
         return category_codes(y, self.classes.tolist())
 
-    def records(self, X: Any, y: Any) -> Records:
-        """Rows `X` with labels `y`, coded; only those that have a cell in every column and a known class."""
-        leaves, classes = self.leaves(X), self.class_codes(y)
-        if classes.shape != (len(leaves),):
-            raise InputError(f"{len(leaves)} rows but {classes.size} labels")
-        keep = (classes >= 0) & (leaves >= 0).all(axis=1)
-        if not keep.all():
-            leaves, classes = np.asfortranarray(leaves[keep]), classes[keep]
-        return Records(self.taxonomies, leaves, classes, self.class_labels)
+    def records(self, X: Any, y: Any) -> Exact[Records]:
+        """Rows `X` with labels `y`, coded; only those that have a cell in every column and a known class.
+
+        Names, shape and lengths are checked here. The values are read when a Meter opens the records: of every person the
+        rows that the schema's unit allows, and no row without a person.
+        """
+        unit = self.schema.unit
+        owners = None if unit.person is None else owners_in(X, unit.person)
+        columns = self._columns(X)
+        if columns and len(columns[0]) != len(y):
+            raise InputError("X and y have different lengths: one label per row is needed")
+
+        def coded() -> Records:
+            leaves, classes = self.leaves(X), self.class_codes(y)
+            keep = (classes >= 0) & (leaves >= 0).all(axis=1)
+            if owners is not None:
+                keep &= within_cap(owners, unit.rows_per_person)
+            if not keep.all():
+                leaves, classes = np.asfortranarray(leaves[keep]), classes[keep]
+            return Records(self.taxonomies, leaves, classes, self.class_labels)
+
+        return Exact.reading(coded, rows_per_person=unit.rows_per_person)
 
     def _columns(self, X: Any) -> list[Any]:
         need_rows(X, "a classifier")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy.budgets import PersonBudgets
+from sfumato.privacy.exact import Exact
 from sfumato.records.attributes import Attribute
 from sfumato.records.records import Records
 from sfumato.tables.dataset import Dataset
@@ -27,8 +28,10 @@ def read_records(
     *,
     where: Where = None,
     roster: tuple[PersonBudgets, NDArray[np.int64]] | None = None,
-) -> Records:
+) -> Exact[Records]:
     """Distinct rows with their counts (or summed weights), from the engine that holds the table.
+
+    Names are checked here; the table is read when a Meter opens the records.
 
     Parameters
     ----------
@@ -45,14 +48,14 @@ def read_records(
 
     Returns
     -------
-    Records
+    Exact of Records
     """
     names = [*(a.name for a in attributes), target]
     if roster is None:
-        codes, counts = dataset.sparse_counts(names, where)
+        found = dataset.sparse_counts(names, where)
     else:
-        codes, counts = PersonalTable(dataset, roster[0]).weighted_rows(roster[1], names, where)
-    return records_of_cells(codes, counts, attributes, dataset.schema[target])
+        found = PersonalTable(dataset, roster[0]).weighted_rows(roster[1], names, where)
+    return found.map(lambda rows: records_of_cells(*rows, attributes, dataset.schema[target]))
 
 
 def records_of_cells(

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.privacy.exact import Exact
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.predicates import Where
-from sfumato.tables.rows import rows_in_use
+from sfumato.tables.rows import exactly
 from sfumato.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -21,25 +22,38 @@ ROLL_UP_CELLS = 1_000_000  # up to here distinct rows are fetched and rolled up 
 Counts = NDArray[np.int64]
 
 
-def count(dataset: Dataset, where: Where) -> int:
+def count(dataset: Dataset, where: Where) -> Exact[int]:
     """Number of rows that satisfy a predicate."""
-    rows, _ = rows_in_use(dataset, (), where)
-    return int(dataset.engine.fetch(rows.aggregate(n=rows.count()))["n"][0].as_py())
+
+    def read(rows: Expr, _columns: dict[str, Column]) -> int:
+        return int(dataset.engine.fetch(rows.aggregate(n=rows.count()))["n"][0].as_py())
+
+    return exactly(dataset, (), where, read)
 
 
-def sparse_counts(dataset: Dataset, names: Sequence[str], where: Where) -> tuple[Counts, Counts]:
+def sparse_counts(dataset: Dataset, names: Sequence[str], where: Where) -> Exact[tuple[Counts, Counts]]:
     """See `Dataset.sparse_counts`."""
-    import pyarrow.compute as pc
 
-    rows, columns = rows_in_use(dataset, names, where)
-    cells = rows.select(**cell_columns(names, columns, dataset.schema))
-    keys = list(cells.columns)
-    found = dataset.engine.fetch(cells.group_by(keys).agg(n=cells.count()))
-    for key in keys:
-        found = found.filter(pc.is_valid(found[key]))
-    codes = np.stack([found[k].to_numpy() for k in keys], axis=1).astype(np.int64)
-    order = np.lexsort(codes.T[::-1])
-    return codes[order], found["n"].to_numpy().astype(np.int64)[order]
+    def read(rows: Expr, columns: dict[str, Column]) -> tuple[Counts, Counts]:
+        import pyarrow.compute as pc
+
+        cells = rows.select(**cell_columns(names, columns, dataset.schema))
+        keys = list(cells.columns)
+        found = dataset.engine.fetch(cells.group_by(keys).agg(n=cells.count()))
+        for key in keys:
+            found = found.filter(pc.is_valid(found[key]))
+        codes = np.stack([found[k].to_numpy() for k in keys], axis=1).astype(np.int64)
+        order = np.lexsort(codes.T[::-1])
+        return codes[order], found["n"].to_numpy().astype(np.int64)[order]
+
+    return exactly(dataset, names, where, read)
+
+
+def dense(codes: Counts, counts: Counts, shape: tuple[int, ...]) -> Counts:
+    """Counts per cell as a dense array, from the cells that hold a row."""
+    cells = np.zeros(shape, dtype=np.int64)
+    cells[tuple(codes.T)] = counts
+    return cells
 
 
 def cell_columns(names: Sequence[str], columns: dict[str, Column], schema: Schema) -> dict[str, Expr]:
@@ -47,11 +61,16 @@ def cell_columns(names: Sequence[str], columns: dict[str, Column], schema: Schem
     return {f"c{i}": schema[name].cell(columns[name]) for i, name in enumerate(names)}
 
 
-def marginals(dataset: Dataset, wanted: Sequence[Sequence[str]], where: Where) -> list[Counts]:
+def marginals(dataset: Dataset, wanted: Sequence[Sequence[str]], where: Where) -> Exact[list[Counts]]:
     """See `Dataset.marginals`."""
-    schema, engine = dataset.schema, dataset.engine
     union = tuple(dict.fromkeys(name for names in wanted for name in names))
-    rows, columns = rows_in_use(dataset, union, where)
+    return exactly(dataset, union, where, lambda rows, columns: _marginals(dataset, wanted, union, rows, columns))
+
+
+def _marginals(
+    dataset: Dataset, wanted: Sequence[Sequence[str]], union: Sequence[str], rows: Expr, columns: dict[str, Column]
+) -> list[Counts]:
+    schema, engine = dataset.schema, dataset.engine
     cells = cell_columns(union, columns, schema)
     # A row without a cell in one column still counts in the marginals of the others.
     codes = rows.select(

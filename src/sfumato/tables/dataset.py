@@ -1,7 +1,8 @@
 """A table with its public schema: exact counts and weighted sums, computed where the data lives.
 
-Nothing here is private by itself: these are the true aggregates that a mechanism adds noise to. A `Dataset` is a
-description; the file or connection is opened at the first aggregate and not before.
+Every aggregate is an `Exact`: a private value that a Meter opens when it adds noise, and nobody else. A `Dataset` is a
+description; the file or connection is opened for the first aggregate and not before, and no row is read until the Meter
+opens one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError, SchemaError
 from sfumato.privacy.budgets import PersonBudgets
+from sfumato.privacy.exact import Exact
 from sfumato.tables import counting, sums
 from sfumato.tables.engines import Engine, TableName, check_source, connect, describe
 from sfumato.tables.frames import AsArrow, person_array
@@ -56,13 +58,14 @@ def open(
     Examples
     --------
     >>> import pandas as pd
+    >>> from sfumato.privacy import Meter
     >>> from sfumato.tables import Categorical, Numeric, Schema
     >>> schema = Schema({"age": Numeric(0, 99, bins=2, integer=True), "sex": Categorical(["F", "M"])})
     >>> clinic = open(pd.DataFrame({"age": [31, 77, 230], "sex": ["F", "M", "M"]}), schema=schema)
-    >>> clinic.counts(["age", "sex"]).tolist()
-    [[1, 0], [0, 2]]
     >>> clinic.count("age >= 65 and sex = 'M'")
-    2
+    <Exact: a private value>
+    >>> Meter().laplace(clinic.counts(["age", "sex"]), rate=50 * 10**9).tolist()
+    [[1, 0], [0, 2]]
     """
     check_source(source, table)
     if not isinstance(schema, Schema):
@@ -86,7 +89,8 @@ class Dataset:
 
     Rules for every method: names are columns of the schema; with a person column each call first keeps at most
     `rows_per_person` rows of each person, chosen at random, then applies `where`; a row counts in a cell only if it
-    has a cell in every column asked for (see `sfumato.tables.domains`). Results are exact integers.
+    has a cell in every column asked for (see `sfumato.tables.domains`). Results are exact integers inside an `Exact`:
+    what public facts decide is refused at once, rows are read when a Meter opens it.
 
     People who granted nothing weigh nothing; in plain counts and sums they count, unless `roster_only` leaves them out.
 
@@ -134,9 +138,20 @@ class Dataset:
 
     def check(self) -> None:
         """Open the table and compare column names and types with the schema and the roster; no row of it is read."""
-        rows_in_use(self, self.schema.names, None, budgets=self.budgets is not None, capped=False)
+        rows_in_use(self, self.schema.names, None, budgets=self.budgets is not None, to_check=True)
+        self.check_persons()
+
+    def check_persons(self) -> None:
+        """Refuse a roster table whose persons cannot be those of this table; no row of this table is read."""
+        _ = self._persons_match
+
+    @cached_property
+    def _persons_match(self) -> bool:
         if self.budgets is not None and self.budgets.source is not None:
-            check_persons(self.budgets, self._person_type())
+            persons = self.engine.column(str(self.schema.unit.person), "the person column")
+            self.budgets.joined(self.engine.table.select(person=persons), self.engine)
+            check_persons(self.budgets, persons.type())
+        return True
 
     def findings(self) -> tuple[str, ...]:
         """What is odd about the roster, in sentences (see `Roster.findings`). Opens the table; no row of it is read."""
@@ -146,31 +161,29 @@ class Dataset:
 
     # ------------------------------------------------------------------------------------------ counts
 
-    def count(self, where: Where = None) -> int:
+    def count(self, where: Where = None) -> Exact[int]:
         """Number of rows, with `where` of those that it holds for."""
         return counting.count(self, where)
 
-    def counts(self, columns: str | Sequence[str], where: Where = None) -> NDArray[np.int64]:
+    def counts(self, columns: str | Sequence[str], where: Where = None) -> Exact[NDArray[np.int64]]:
         """Rows per cell of `columns`, as a dense array with one axis per column; only those that `where` holds for."""
         names = self._names(columns)
         self.schema.check_cells(names)
-        codes, counts = self.sparse_counts(names, where)
-        dense = np.zeros(self.schema.shape(names), dtype=np.int64)
-        dense[tuple(codes.T)] = counts
-        return dense
+        return self.sparse_counts(names, where).map(lambda cells: counting.dense(*cells, self.schema.shape(names)))
 
     def sparse_counts(
         self, columns: str | Sequence[str], where: Where = None
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ) -> Exact[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Cells of `columns` that hold a row, as codes (one line per cell, in order) and counts.
 
-        Only rows that `where` holds for. Which cells are empty is a fact about the data: a mechanism must not pass this set
-        on.
+        Only rows that `where` holds for. Which cells are empty is a fact about the data, so it is inside the `Exact` too.
         """
         return counting.sparse_counts(self, self._names(columns), where)
 
-    def marginals(self, columns: Iterable[str | Sequence[str]], where: Where = None) -> list[NDArray[np.int64]]:
+    def marginals(self, columns: Iterable[str | Sequence[str]], where: Where = None) -> Exact[list[NDArray[np.int64]]]:
         """Several tables of counts from one scan, one for each entry of `columns`, all over the same rows.
+
+        Take one of them by its public index: ``dataset.marginals(...)[0]``.
 
         The rows are first compressed to distinct combinations of cells, inside the engine; each marginal is then
         rolled up from those. With `where`, only rows that it holds for.
@@ -178,9 +191,11 @@ class Dataset:
         wanted = [self._names(c) for c in columns]
         for names in wanted:
             self.schema.check_cells(names)
-        return [self.counts(wanted[0], where)] if len(wanted) == 1 else counting.marginals(self, wanted, where)
+        if len(wanted) == 1:
+            return self.counts(wanted[0], where).map(lambda only: [only])
+        return counting.marginals(self, wanted, where)
 
-    def sum(self, measure: str, *, steps: int | None = None, base: int = 0, where: Where = None) -> int:
+    def sum(self, measure: str, *, steps: int | None = None, base: int = 0, where: Where = None) -> Exact[int]:
         """Sum of the numeric column `measure` on its lattice, over rows that `where` holds for.
 
         A row counts `base` plus its place on the lattice of `steps` steps (see `Schema.lattice`), 0 where it is missing.
@@ -190,7 +205,7 @@ class Dataset:
     # ------------------------------------------------------------------------------------ weighted sums
 
     def person_budgets(self) -> PersonBudgets:
-        """Head counts per budget. Reads the table if the roster is a column of it without stated counts."""
+        """Public head counts per budget. Reads the table if the roster is a column of it without stated counts."""
         roster = self.roster
         return sums.head_counts(self) if roster.reads_table else roster.head_counts()
 
@@ -202,7 +217,7 @@ class Dataset:
         measure: str | None = None,
         steps: int | None = None,
         base: int = 0,
-    ) -> NDArray[np.int64]:
+    ) -> Exact[NDArray[np.int64]]:
         """Rows per person group of `budgets` (by default those of the roster), or sums of a measure, in order of budget.
 
         A person whose budget lies between those of two groups belongs to the lower one, below the first to none.
@@ -219,7 +234,7 @@ class Dataset:
         steps: int | None = None,
         by: Sequence[str] = (),
         where: Where = None,
-    ) -> int | NDArray[Any]:
+    ) -> Exact[int] | Exact[NDArray[Any]]:
         """Sum over rows of (weight of the person's budget) times (measure), exactly.
 
         Parameters
@@ -239,7 +254,7 @@ class Dataset:
 
         Returns
         -------
-        int, or an array (int64, or Python integers where 64 bits might not do)
+        Exact of an int, or of an array (int64, or Python integers where 64 bits might not do)
 
         Notes
         -----

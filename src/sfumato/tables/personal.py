@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.integers import as_int64
 from sfumato.tables import sums
+from sfumato.tables.counting import dense
 from sfumato.tables.predicates import Where
 
 if TYPE_CHECKING:
@@ -41,17 +43,21 @@ class PersonalTable:
     Examples
     --------
     >>> import pandas as pd
+    >>> from sfumato.privacy import Meter
     >>> from sfumato.tables import Numeric, Schema, open
     >>> frame = pd.DataFrame({"age": [31, 77, 78], "epsilon": [0.1, 0.5, 1.0]})
     >>> clinic = open(frame, schema=Schema({"age": Numeric(0, 99, bins=2, integer=True)}), budgets="epsilon")
     >>> table = PersonalTable(clinic, PersonBudgets.of([0.1, 0.3]))
-    >>> table.group_sums().tolist(), table.weighted_cells(np.array([1, 10]), ["age"]).tolist()
-    ([1, 2], [1, 20])
+    >>> table.weighted_cells(np.array([1, 10]), ["age"])
+    <Exact: a private value>
+    >>> Meter().laplace(table.group_sums(), rate=50 * 10**9).tolist()
+    [1, 2]
 
     Notes
     -----
-    Each method is one query. Where the engine keeps a random few of a person's rows, two queries see different rows, so a
-    measure must never be put together from two of them: `base` shifts the lattice inside the engine.
+    Each method is one query, made when the Meter opens its result. Where the engine keeps a random few of a person's rows,
+    two queries see different rows, so a measure must never be put together from two of them: `base` shifts the lattice
+    inside the engine.
     """
 
     dataset: Dataset
@@ -59,7 +65,7 @@ class PersonalTable:
 
     def group_sums(
         self, *, where: Where = None, measure: str | None = None, steps: int | None = None, base: int = 0
-    ) -> Integers:
+    ) -> Exact[Integers]:
         """Rows per person group, or sums of a measure on the lattice ``base + 0..steps``, 0 where it is missing.
 
         `where`, `measure`, `steps` and `base` are as for `Dataset.sum`; without `measure` every row counts 1.
@@ -67,8 +73,8 @@ class PersonalTable:
         if self.budgets is not None:
             return self.dataset.group_sums(self.budgets, where=where, measure=measure, steps=steps, base=base)
         if measure is None:
-            return as_int64([self.dataset.count(where)])
-        return as_int64([self.dataset.sum(measure, steps=steps, base=base, where=where)])
+            return self.dataset.count(where).map(_one)
+        return self.dataset.sum(measure, steps=steps, base=base, where=where).map(_one)
 
     def weighted_sum(
         self,
@@ -78,41 +84,36 @@ class PersonalTable:
         measure: str | None = None,
         steps: int | None = None,
         base: int = 0,
-    ) -> int:
+    ) -> Exact[int]:
         """``Σ over rows of weights[group of the row] * measure``, exactly.
 
         `weights` has an integer for each person group; `where`, `measure`, `steps` and `base` are as for `group_sums`.
         """
+        each = self._checked(weights).tolist()
         found = self.group_sums(where=where, measure=measure, steps=steps, base=base)
-        return sum(s * w for s, w in zip(found.tolist(), self._checked(weights).tolist(), strict=True) if s)
+        return found.map(lambda totals: sum(s * w for s, w in zip(totals.tolist(), each, strict=True)))
 
-    def weighted_cells(self, weights: Integers, columns: Sequence[str], where: Where = None) -> Integers:
+    def weighted_cells(self, weights: Integers, columns: Sequence[str], where: Where = None) -> Exact[Integers]:
         """Count of every cell of `columns` by `weights` per person group, one axis per column; rows as `where` says."""
         self.dataset.schema.check_cells(columns)
-        dense = np.zeros(self.dataset.schema.shape(columns), dtype=np.int64)
-        cells, totals = self.weighted_rows(weights, columns, where)
-        dense[tuple(cells.T)] = totals
-        return dense
+        shape = self.dataset.schema.shape(columns)
+        return self.weighted_rows(weights, columns, where).map(lambda cells: dense(*cells, shape))
 
-    def weighted_rows(self, weights: Integers, columns: Sequence[str], where: Where = None) -> tuple[Integers, Integers]:
+    def weighted_rows(
+        self, weights: Integers, columns: Sequence[str], where: Where = None
+    ) -> Exact[tuple[Integers, Integers]]:
         """The cells of `columns` that hold a row, as codes (one line per cell, in order), and their weighted counts.
 
         `weights` and `where` are as for `weighted_cells`. For tables with too many cells for a dense array. Which cells are
-        empty is a fact about the data: a mechanism must not pass this set on.
+        empty is a fact about the data, so it is inside the `Exact` too.
         """
-        each = self._checked(weights)
+        each, shape = self._checked(weights), self.dataset.schema.shape(columns)
         if self.budgets is None:
-            cells, counts = self.dataset.sparse_counts(columns, where)
-            groups = np.zeros(len(counts), dtype=np.int64)
-        else:
-            groups, cells, counts = sums.group_cells(self.dataset, self.budgets, columns, where)
-        # Python integers where 64 bits might not do.
-        wide = int(each.max()) * int(counts.sum()) >= 2**63
-        enter = each[groups] > 0
-        distinct, place = _distinct(cells[enter], self.dataset.schema.shape(columns))
-        totals = np.zeros(len(distinct), dtype=object if wide else np.int64)
-        np.add.at(totals, place, each[groups][enter].astype(totals.dtype) * counts[enter])
-        return distinct, as_int64(totals)  # held at the ends: to fail here would tell of the data
+            return self.dataset.sparse_counts(columns, where).map(
+                lambda found: _weighted(each, np.zeros(len(found[1]), dtype=np.int64), *found, shape)
+            )
+        found = sums.group_cells(self.dataset, self.budgets, columns, where)
+        return found.map(lambda found: _weighted(each, *found, shape))
 
     def _checked(self, weights: Integers) -> Integers:
         each = np.asarray(weights, dtype=np.int64)
@@ -120,6 +121,23 @@ class PersonalTable:
         if each.shape != (groups,) or int(each.min()) < 0:
             raise InputError(f"a weight of at least 0 is needed for each of {groups} person groups")
         return each
+
+
+def _one(value: int) -> Integers:
+    return as_int64([value])
+
+
+def _weighted(
+    each: Integers, groups: Integers, cells: Integers, counts: Integers, shape: tuple[int, ...]
+) -> tuple[Integers, Integers]:
+    """Different cells and the weighted counts in each, from the counts per person group and cell."""
+    # Python integers where 64 bits might not do.
+    wide = int(each.max()) * int(counts.sum()) >= 2**63
+    enter = each[groups] > 0
+    distinct, place = _distinct(cells[enter], shape)
+    totals = np.zeros(len(distinct), dtype=object if wide else np.int64)
+    np.add.at(totals, place, each[groups][enter].astype(totals.dtype) * counts[enter])
+    return distinct, as_int64(totals)  # held at the ends: to fail here would tell of the data
 
 
 def _distinct(cells: Integers, shape: tuple[int, ...]) -> tuple[Integers, Integers]:

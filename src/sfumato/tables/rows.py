@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
+from sfumato.privacy.exact import Exact
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.conditions import condition
 from sfumato.tables.predicates import Both, Where, columns_of, parse_where
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
+
+T = TypeVar("T")
+
+
+def exactly(
+    dataset: Dataset,
+    columns: Iterable[str],
+    where: Where,
+    read: Callable[[Expr, dict[str, Column]], T],
+    *,
+    budgets: bool = False,
+    raw: bool = False,
+) -> Exact[T]:
+    """What `read` makes of the rows in use and the columns asked for, as a private value.
+
+    Names, types and the condition are checked now, against the schema and the columns of the table; rows are read when the
+    Meter opens the value.
+    """
+    names = tuple(columns)
+    rows_in_use(dataset, names, where, budgets=budgets, raw=raw, to_check=True)
+    if budgets:
+        dataset.check_persons()
+    return Exact.reading(
+        lambda: read(*rows_in_use(dataset, names, where, budgets=budgets, raw=raw)),
+        rows_per_person=dataset.schema.unit.rows_per_person,
+    )
 
 
 def rows_in_use(
@@ -20,12 +47,13 @@ def rows_in_use(
     *,
     budgets: bool = False,
     raw: bool = False,
-    capped: bool = True,
+    to_check: bool = False,
 ) -> tuple[Expr, dict[str, Column]]:
     """The rows in use (capped, then filtered), and the columns asked for.
 
     With `budgets` the rows carry ``key``, the person's budget as the roster encodes it; with `raw` the budget column
-    of the table itself, still to be encoded. Only a check leaves rows uncapped: some engines read them to cap them.
+    of the table itself, still to be encoded. `to_check` leaves rows uncapped and without a roster table's budgets: some
+    engines read rows to cap and to join them.
     """
     roster = dataset.roster if budgets else dataset.budgets if dataset.roster_only else None
     predicate = parse_where(where, dataset.schema)
@@ -42,12 +70,13 @@ def rows_in_use(
     if person is not None:
         picked["person"] = engine.column(person, "the person column")
     rows = engine.table.select(**picked) if picked else engine.table
-    if person is not None and capped:
+    if person is not None and not to_check:
         lowest = "key" if in_table else None
         rows = engine.cap_rows(rows, person="person", rows=schema.unit.rows_per_person, lowest=lowest)
-    if roster is not None and not in_table:
+    joined = roster is not None and not in_table and not to_check
+    if roster is not None and joined:
         rows = roster.joined(rows, engine)
-    if roster is not None and not budgets:
+    if roster is not None and not budgets and (in_table or joined):
         rows = rows.filter(rows["key"] >= roster.least_key)
     if predicate != Both(()):
         rows = rows.filter(condition(predicate, _columns(dataset, rows, alias), schema.columns))

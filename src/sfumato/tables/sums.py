@@ -7,20 +7,21 @@ of 38 digits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
-from sfumato.tables.columns import Expr
+from sfumato.privacy.exact import Exact
+from sfumato.tables.columns import Column, Expr
 from sfumato.tables.counting import cell_columns
 from sfumato.tables.lattice import Lattice, on_lattice
 from sfumato.tables.predicates import Where
-from sfumato.tables.rows import rows_in_use
+from sfumato.tables.rows import exactly, rows_in_use
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 MAX_ROWS = 2**32
 INT64 = 2**63
 Integers = NDArray[np.int64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -70,16 +72,28 @@ def _int64(column: Any, missing: int = 0) -> Integers:
 
 
 def _measured(
-    dataset: Dataset, where: Where, measure: Measured | None, by: Sequence[str], raw: bool = False
-) -> tuple[Expr, Expr]:
-    """Rows with ``key`` (with `raw` the budget column as it stands) and the cells to group by, and the measure of each."""
-    import ibis
+    dataset: Dataset,
+    where: Where,
+    measure: Measured | None,
+    by: Sequence[str],
+    add_up: Callable[[Expr, Expr], T],
+    *,
+    raw: bool = False,
+) -> Exact[T]:
+    """What `add_up` makes of rows with ``key`` and the cells to group by, and the measure of each.
+
+    With `raw` the key is the budget column as it stands.
+    """
+
+    def read(rows: Expr, columns: dict[str, Column]) -> T:
+        import ibis
+
+        value = _value(dataset, measure, columns) if measure else ibis.literal(1, type="int64")
+        table = rows.select(key=rows["key"], value=value, **cell_columns(by, columns, dataset.schema))
+        return add_up(table, table["value"])
 
     names = [*by, *([measure.column] if measure else [])]
-    rows, columns = rows_in_use(dataset, names, where, budgets=True, raw=raw)
-    value = _value(dataset, measure, columns) if measure else ibis.literal(1, type="int64")
-    table = rows.select(key=rows["key"], value=value, **cell_columns(by, columns, dataset.schema))
-    return table, table["value"]
+    return exactly(dataset, names, where, read, budgets=True, raw=raw)
 
 
 def _value(dataset: Dataset, measure: Measured, columns: Any) -> Expr:
@@ -87,13 +101,16 @@ def _value(dataset: Dataset, measure: Measured, columns: Any) -> Expr:
     return on_lattice(number, measure.lattice, measure.base)
 
 
-def plain(dataset: Dataset, measure: Measured, where: Where) -> int:
+def plain(dataset: Dataset, measure: Measured, where: Where) -> Exact[int]:
     """The sum of a measure over all rows, whoever's they are."""
     wide = check_range(measure.most)
-    rows, columns = rows_in_use(dataset, [measure.column], where)
-    table = rows.select(value=_value(dataset, measure, columns))
-    found = dataset.engine.fetch(table.aggregate(total=_total(table["value"], wide)))
-    return sum(_integers(found["total"]))
+
+    def read(rows: Expr, columns: dict[str, Column]) -> int:
+        table = rows.select(value=_value(dataset, measure, columns))
+        found = dataset.engine.fetch(table.aggregate(total=_total(table["value"], wide)))
+        return sum(_integers(found["total"]))
+
+    return exactly(dataset, [measure.column], where, read)
 
 
 # ------------------------------------------------------------------------------------------------ per person group
@@ -107,7 +124,7 @@ def head_counts(dataset: Dataset) -> PersonBudgets:
     return dataset.roster.summary(dataset.engine.fetch(rows.group_by("key").agg(n=rows.count())))
 
 
-def group_sums(dataset: Dataset, people: PersonBudgets, measure: Measured | None, where: Where) -> Integers:
+def group_sums(dataset: Dataset, people: PersonBudgets, measure: Measured | None, where: Where) -> Exact[Integers]:
     """See `Dataset.group_sums`.
 
     Where budgets are a column in ε, rows are first added up by the column as it stands: turning ε into nano-ε once per
@@ -117,29 +134,35 @@ def group_sums(dataset: Dataset, people: PersonBudgets, measure: Measured | None
     if measure is not None and check_range(measure.most):
         raise InputError(f"base {measure.base} is too large for sums in 64 bits; use a coarser lattice (steps)")
     raw = roster.source is None and not roster.tiers_nano and dataset.schema.unit.person is None
-    table, value = _measured(dataset, where, measure, (), raw=raw)
-    found = table.group_by("key").agg(total=value.sum())
-    if raw:
-        found = found.select(key=roster.key(found["key"], dataset.engine), total=found["total"])
-        found = found.group_by("key").agg(total=found["total"].sum())
-    rows = dataset.engine.fetch(found)
-    groups, totals = groups_of_keys(roster, _int64(rows["key"]), people), _int64(rows["total"])
-    sums = np.zeros(people.groups, dtype=np.int64)
-    np.add.at(sums, groups[groups >= 0], totals[groups >= 0])
-    return sums
+
+    def add_up(table: Expr, value: Expr) -> Integers:
+        found = table.group_by("key").agg(total=value.sum())
+        if raw:
+            found = found.select(key=roster.key(found["key"], dataset.engine), total=found["total"])
+            found = found.group_by("key").agg(total=found["total"].sum())
+        rows = dataset.engine.fetch(found)
+        groups, totals = groups_of_keys(roster, _int64(rows["key"]), people), _int64(rows["total"])
+        sums = np.zeros(people.groups, dtype=np.int64)
+        np.add.at(sums, groups[groups >= 0], totals[groups >= 0])
+        return sums
+
+    return _measured(dataset, where, measure, (), add_up, raw=raw)
 
 
 def group_cells(
     dataset: Dataset, people: PersonBudgets, by: Sequence[str], where: Where
-) -> tuple[Integers, Integers, Integers]:
+) -> Exact[tuple[Integers, Integers, Integers]]:
     """Rows per person group and cell, for those that hold a row: group numbers, codes (one line per cell) and counts."""
-    table, value = _measured(dataset, where, None, by)
     keys = [f"c{i}" for i in range(len(by))]
-    found = dataset.engine.fetch(table.group_by(["key", *keys]).agg(total=value.sum()))
-    cells, known = _known_cells(found, keys)
-    groups = groups_of_keys(dataset.roster, _int64(found["key"]), people)
-    kept = known & (groups >= 0)
-    return groups[kept], cells[kept], _int64(found["total"])[kept]
+
+    def add_up(table: Expr, value: Expr) -> tuple[Integers, Integers, Integers]:
+        found = dataset.engine.fetch(table.group_by(["key", *keys]).agg(total=value.sum()))
+        cells, known = _known_cells(found, keys)
+        groups = groups_of_keys(dataset.roster, _int64(found["key"]), people)
+        kept = known & (groups >= 0)
+        return groups[kept], cells[kept], _int64(found["total"])[kept]
+
+    return _measured(dataset, where, None, by, add_up)
 
 
 def groups_of_keys(roster: Roster, keys: Integers, people: PersonBudgets) -> Integers:
@@ -169,57 +192,68 @@ def _budget_weights(weights: tuple[Any, Any]) -> tuple[Integers, list[int]]:
 
 def weighted(
     dataset: Dataset, weights: int | tuple[Any, Any], measure: Measured | None, by: Sequence[str], where: Where
-) -> int | NDArray[Any]:
+) -> Exact[int] | Exact[NDArray[Any]]:
     """See `Dataset.weighted_sums`."""
     most = measure.most if measure else 1
     if isinstance(weights, tuple):
         budgets, each = _budget_weights(weights)
         wide = check_range(max(each) * most)
-        cells, totals = _by_budget(dataset, budgets, each, measure, by, where)
+        found = _by_budget(dataset, budgets, each, measure, by, where)
     else:
         cap = int(weights)
         if cap < 1:
             raise InputError(f"the cap on weights must be at least 1 nano-ε, got {weights!r}")
         wide = check_range(cap * most)
-        cells, totals = _capped(dataset, cap, measure, by, where, wide)
+        found = _capped(dataset, cap, measure, by, where, wide)
     if not by:
-        return sum(totals)
-    dense = np.zeros(dataset.schema.shape(by), dtype=object if wide else np.int64)
+        return found.map(lambda cells_and_totals: sum(cells_and_totals[1]))
+    shape = dataset.schema.shape(by)
+    return found.map(lambda cells_and_totals: _dense(*cells_and_totals, shape, wide))
+
+
+def _dense(cells: Integers, totals: list[int], shape: tuple[int, ...], wide: bool) -> NDArray[Any]:
+    dense: NDArray[Any] = np.zeros(shape, dtype=object if wide else np.int64)
     np.add.at(dense, tuple(cells.T), np.array(totals, dtype=dense.dtype))
     return dense
 
 
 def _capped(
     dataset: Dataset, cap: int, measure: Measured | None, by: Sequence[str], where: Where, wide: bool
-) -> tuple[Integers, list[int]]:
-    import ibis
-
+) -> Exact[tuple[Integers, list[int]]]:
     roster = dataset.roster
-    table, value = _measured(dataset, where, measure, by)
-    if roster.tiers_nano:
-        tiers = enumerate(roster.tiers_nano)
-        weight = ibis.cases(*((table["key"] == i + 1, min(nano, cap)) for i, (_, nano) in tiers), else_=0).cast("int64")
-    else:
-        weight = ibis.ifelse(table["key"] < cap, table["key"], ibis.literal(cap, type="int64"))
-    total = _total(weight * value if measure else weight, wide)
     keys = [f"c{i}" for i in range(len(by))]
-    found = dataset.engine.fetch(table.group_by(keys).agg(total=total) if keys else table.aggregate(total=total))
-    cells, known = _known_cells(found, keys)
-    return cells[known], [total for total, keep in zip(_integers(found["total"]), known.tolist(), strict=True) if keep]
+
+    def add_up(table: Expr, value: Expr) -> tuple[Integers, list[int]]:
+        import ibis
+
+        if roster.tiers_nano:
+            tiers = enumerate(roster.tiers_nano)
+            weight = ibis.cases(*((table["key"] == i + 1, min(nano, cap)) for i, (_, nano) in tiers), else_=0).cast("int64")
+        else:
+            weight = ibis.ifelse(table["key"] < cap, table["key"], ibis.literal(cap, type="int64"))
+        total = _total(weight * value if measure else weight, wide)
+        found = dataset.engine.fetch(table.group_by(keys).agg(total=total) if keys else table.aggregate(total=total))
+        cells, known = _known_cells(found, keys)
+        return cells[known], [t for t, keep in zip(_integers(found["total"]), known.tolist(), strict=True) if keep]
+
+    return _measured(dataset, where, measure, by, add_up)
 
 
 def _by_budget(
     dataset: Dataset, budgets: Integers, each: list[int], measure: Measured | None, by: Sequence[str], where: Where
-) -> tuple[Integers, list[int]]:
+) -> Exact[tuple[Integers, list[int]]]:
     """The engine adds up per budget; weights meet the sums here, as Python integers."""
-    table, value = _measured(dataset, where, measure, by)
     keys = [f"c{i}" for i in range(len(by))]
-    found = dataset.engine.fetch(table.group_by(["key", *keys]).agg(total=value.sum()))
-    place = np.searchsorted(budgets, dataset.roster.nano_of_keys(_int64(found["key"])), side="right") - 1
-    cells, known = _known_cells(found, keys)
-    kept = known & (place >= 0)
-    pairs = zip(place[kept].tolist(), _int64(found["total"])[kept].tolist(), strict=True)
-    return cells[kept], [each[p] * total for p, total in pairs]
+
+    def add_up(table: Expr, value: Expr) -> tuple[Integers, list[int]]:
+        found = dataset.engine.fetch(table.group_by(["key", *keys]).agg(total=value.sum()))
+        place = np.searchsorted(budgets, dataset.roster.nano_of_keys(_int64(found["key"])), side="right") - 1
+        cells, known = _known_cells(found, keys)
+        kept = known & (place >= 0)
+        pairs = zip(place[kept].tolist(), _int64(found["total"])[kept].tolist(), strict=True)
+        return cells[kept], [each[p] * total for p, total in pairs]
+
+    return _measured(dataset, where, measure, by, add_up)
 
 
 def _known_cells(found: Any, keys: list[str]) -> tuple[Integers, NDArray[np.bool_]]:

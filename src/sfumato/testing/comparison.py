@@ -7,8 +7,9 @@
   times the spread of the changes.
 - A partition: at most ``r_b (|Δ_b| + max_c |Δ_c|)`` over the intervals b around the record, whose bin must lie in every
   interval that moved (the proof is in `privacy.partition`).
-- Noise on coefficients or on an objective is added by the mechanism, out of the Meter's sight; `vector_loss` is told what
-  moved.
+- Noise of rate β on a minimum: β times the distance of the two minima. Noise on an objective: the published point is the
+  minimum for the noise ``-∇``, so the distance is that of the two gradients there, and the logarithms of the determinants of
+  the two Hessians differ too (`vector_loss`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
 from sfumato.privacy.calls import Call
@@ -48,7 +49,7 @@ class Compared:
     def loss(self) -> float:
         """The largest loss of any answer, in nano-ε; exact for noise on integers. Inside a sample: of its members.
 
-        NaN for noise on coefficients or on an objective, whose exact values the Meter does not see (`vector_loss`).
+        For noise on an objective: the largest at the published minimum.
         """
         match self.here.kind:
             case "laplace":
@@ -58,15 +59,27 @@ class Compared:
                 return float(np.ptp(here - there)) * float(self.here.public["rate"])
             case "partition":
                 return _partition_loss(self.here, self.there)
-            case "objective" | "output":
-                return math.nan
+            case "objective":
+                (gradient, stretch), (other, smaller) = (_seen_from(call) for call in (self.here, self.there))
+                return vector_loss(self.here, gradient - other, stretch=stretch - smaller)
+            case "output":
+                return vector_loss(self.here, self.here.exact - self.there.exact)
             case _:
                 return 0
 
     @property
     def log_ratio(self) -> float:
         """How much likelier the answer was here than there: the logarithm of the ratio, in ε."""
-        return log_likelihood(self.here, self.here.exact) - log_likelihood(self.here, self.there.exact)
+        match self.here.kind:
+            case "objective":
+                (gradient, stretch), (other, smaller) = (_seen_from(call) for call in (self.here, self.there))
+                further = vector_loss(self.here, other) - vector_loss(self.here, gradient)
+                return further / NANO + stretch - smaller
+            case "output":
+                further = vector_loss(self.here, self.here.answer - self.there.exact)
+                return (further - vector_loss(self.here, self.here.answer - self.here.exact)) / NANO
+            case _:
+                return log_likelihood(self.here, self.here.exact) - log_likelihood(self.here, self.there.exact)
 
 
 def compare(first: Tape, second: Tape) -> tuple[Compared, ...]:
@@ -113,10 +126,7 @@ def vector_loss(call: Call, moved: ArrayLike, *, stretch: float = 0.0) -> float:
 
     Examples
     --------
-    >>> from sfumato.privacy import Meter
-    >>> tape = Tape()
-    >>> noise = Meter(source=tape).output_noise(2, beta=0.5, sensitivity=5.0)
-    >>> vector_loss(tape.calls[0], [3.0, 4.0])
+    >>> vector_loss(Call("output", public={"beta": 0.5}), [3.0, 4.0])
     2500000000.0
     """
     if call.kind not in ("output", "objective"):
@@ -124,6 +134,12 @@ def vector_loss(call: Call, moved: ArrayLike, *, stretch: float = 0.0) -> float:
     length = call.public.get("length")
     distance = np.linalg.norm(moved) if length is None else np.abs(moved).sum() / length
     return float(call.public["beta"] * distance + abs(stretch)) * NANO
+
+
+def _seen_from(call: Call) -> tuple[NDArray[np.float64], float]:
+    """The gradient at the answer, which is minus the noise that leads there, and the log-determinant of the Hessian."""
+    gradient, _ = call.exact.gradient(call.answer, np.zeros(len(call.answer)))
+    return gradient, float(np.linalg.slogdet(call.exact.hessian(call.answer))[1])
 
 
 def _noise_loss(here: Call, there: Call) -> int:

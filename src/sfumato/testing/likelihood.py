@@ -123,8 +123,6 @@ def log_likelihood(call: Call, exact: Any, times: float = 1.0) -> float:
         case "partition":
             first = cut_probability(call, exact, times)
             return float(np.log(first if tuple(call.answer.tolist()) == cuts(call)[0] else 1 - first))
-        case "objective" | "output":
-            raise InputError(f"the likelihood of an answer has no closed form for {call.kind}: audit what is published")
         case _:
             return 0.0
 

@@ -36,7 +36,7 @@ class Replay(Generic[P]):
         """All losses in sequence, in nano-ε.
 
         Branches in which the two tables are alike lose nothing; calls inside a sample count as if the differing record were
-        in it; NaN with noise on a vector.
+        in it.
         """
         return sum(call.loss for call in self.calls)
 

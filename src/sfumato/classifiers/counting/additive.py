@@ -28,6 +28,7 @@ A round, with p the probabilities of the model so far (a public function, since 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,9 @@ from sfumato.grids.publishers.stacking import CLASS_PART
 from sfumato.grids.search.pool import Pool, enumerate_grids
 from sfumato.grids.search.quality import Quality
 from sfumato.grids.search.scoring import score_pool
-from sfumato.privacy import NANO, Meter, Nano
+from sfumato.privacy import NANO, Exact, Meter, Nano
 from sfumato.privacy.losses import choice_rate
+from sfumato.records.coding import Coding
 from sfumato.records.levels import Levels
 from sfumato.records.records import Grid, Records
 
@@ -88,8 +90,21 @@ def weights_of(scores: Floats, classes: NDArray[np.int64], cap: float) -> NDArra
     return whole
 
 
+def weighed(records: Records, scores: Floats, cap: float) -> Records:
+    """The records with their weights, from the model's scores at each."""
+    return replace(records, weights=weights_of(scores, records.classes.astype(np.int64), cap))
+
+
 def add_term(
-    records: Records, scores: Floats, meter: Meter, *, pool: Pool, nano: Nano, settings: AdditiveSettings, label: str
+    records: Exact[Records],
+    scores: Exact[Floats],
+    meter: Meter,
+    *,
+    coding: Coding,
+    pool: Pool,
+    nano: Nano,
+    settings: AdditiveSettings,
+    label: str,
 ) -> Term:
     """One round: weigh, choose a grid, count it. `scores` are the model's at the records."""
     select = Nano(int(nano * settings.select))
@@ -97,23 +112,17 @@ def add_term(
     if min(select_unit, count_unit) < 1:
         raise InputError("the budget is too small for this many rounds; raise epsilon or ask for fewer")
     quality = Quality.of(count_unit)
-    weighted = Records(
-        records.taxonomies,
-        records.leaves,
-        records.classes,
-        records.class_labels,
-        weights_of(scores, records.classes.astype(np.int64), settings.cap),
-    )
+    weighted = records.zip(scores).map(lambda both: weighed(*both, settings.cap))
     index = meter.choose(
-        lambda: score_pool(weighted, pool, quality),
+        weighted.map(lambda w: score_pool(w, pool, quality)),
         rate=choice_rate(select, quality.spread * UNIT),
         spread=quality.spread * UNIT,
         label=f"{label}: choice among {pool.size} grids",
     )
     grid = pool.grid(index)
-    shape = (len(records.class_labels), *(records.taxonomies[j].sizes[level] for j, level in grid))
+    shape = (coding.classes.size, *(coding.taxonomies[j].sizes[level] for j, level in grid))
     noisy = meter.laplace(
-        lambda: weighted.table(grid).reshape(-1), rate=count_unit, weights=UNIT, label=f"{label}: weights per cell"
+        weighted.map(lambda w: w.table(grid).reshape(-1)), rate=count_unit, weights=UNIT, label=f"{label}: weights per cell"
     ).reshape(shape)
     return Term(
         grid,
@@ -179,11 +188,11 @@ class PrivateAdditive(PrivateClassifier):
     rows: int | None = None
     cap: float = 0.5
 
-    def _train(self, records: Records, meter: Meter) -> None:
-        nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows)
+    def _train(self, records: Exact[Records], meter: Meter) -> None:
+        nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows, coding=self._coding)
         self._boost(records, meter, nano=nano, rows=rows, mixed=mixed)
 
-    def _boost(self, records: Records, meter: Meter, *, nano: Nano, rows: int, mixed: bool) -> None:
+    def _boost(self, records: Exact[Records], meter: Meter, *, nano: Nano, rows: int, mixed: bool) -> None:
         self.settings_ = automatic(
             nano / NANO,
             rows,
@@ -193,7 +202,7 @@ class PrivateAdditive(PrivateClassifier):
             candidates=self.candidates,
             cap=self.cap,
         )
-        self.terms_ = boost(records, meter, nano=nano, rows=rows, settings=self.settings_)
+        self.terms_ = boost(records, meter, coding=self._coding, nano=nano, rows=rows, settings=self.settings_)
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
         return model_scores(self.terms_, leaves, self._coding.taxonomies, self.classes_.size)
@@ -217,14 +226,16 @@ class PrivateAdditive(PrivateClassifier):
         return plot_columns(self) if column is None and ax is None else plot_column(self, column, ax)
 
 
-def class_step(records: Records, meter: Meter, *, nano: Nano, rows: int | None) -> tuple[Nano, int, bool]:
+def class_step(
+    records: Exact[Records], meter: Meter, *, nano: Nano, rows: int | None, coding: Coding
+) -> tuple[Nano, int, bool]:
     """What is left of the budget, the number of records, and whether the classes are mixed, for a fiftieth of the budget.
 
     A record is in one class, so noise of rate r on the class counts loses r.
     """
     part = max(1, nano // CLASS_PART)
     noisy = meter.laplace(
-        lambda: np.bincount(records.classes, minlength=len(records.class_labels)), rate=part, label="class counts"
+        records.map(lambda r: np.bincount(r.classes, minlength=coding.classes.size)), rate=part, label="class counts"
     )
     size = max(1, int(noisy.sum())) if rows is None else int(rows)
     if size < 1:
@@ -232,27 +243,37 @@ def class_step(records: Records, meter: Meter, *, nano: Nano, rows: int | None) 
     return Nano(nano - part), size, are_mixed(size - float(noisy.max()), size, (nano - part) / NANO)
 
 
-def boost(records: Records, meter: Meter, *, nano: Nano, rows: int, settings: AdditiveSettings) -> tuple[Term, ...]:
+def boost(
+    records: Exact[Records], meter: Meter, *, coding: Coding, nano: Nano, rows: int, settings: AdditiveSettings
+) -> tuple[Term, ...]:
     """All rounds. Pools depend on public facts only."""
     terms: list[Term] = []
     # Before the first term every record has the weight one over the number of classes: with that as the cap, a full unit.
-    even = replace(settings, cap=1.0 / len(records.class_labels))
-    scores = np.zeros((len(records.classes), len(records.class_labels)))
+    even = replace(settings, cap=1.0 / coding.classes.size)
+    scores = records.map(lambda r: np.zeros((len(r.classes), coding.classes.size)))
     for number, share in enumerate(settings.shares()):
         part = Nano(int(nano * share))
         pool = enumerate_grids(
-            records.taxonomies,
+            coding.taxonomies,
             most=settings.candidates,
             cells=settings.most_cells(rows, part / NANO),
             widest=settings.widest(number),
         )
         used = settings if number else even
-        term = add_term(records, scores, meter, pool=pool, nano=part, settings=used, label=f"term {number + 1}")
+        term = add_term(
+            records, scores, meter, coding=coding, pool=pool, nano=part, settings=used, label=f"term {number + 1}"
+        )
         if number:
             term = replace(term, scores=term.scores * settings.damp)
         terms.append(term)
-        scores = scores + term.at(records.leaves, records.taxonomies)
+        scores = scores.zip(records).map(partial(_with_term, term))
     return tuple(terms)
+
+
+def _with_term(term: Term, both: tuple[Floats, Records]) -> Floats:
+    """The model's scores at the records, and those of one more term."""
+    scores, records = both
+    return np.asarray(scores + term.at(records.leaves, records.taxonomies))
 
 
 def model_scores(terms: tuple[Term, ...], leaves: Any, taxonomies: tuple[Levels, ...], classes: int) -> Floats:

@@ -15,7 +15,8 @@ there is one per 40,000 of N ε, and up to twice that a forest is a tree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
 from sfumato.classifiers.counting.tree import Node, automatic_depth, grow, leaf_shares
 from sfumato.errors import InputError
-from sfumato.privacy import NANO, Meter
+from sfumato.privacy import NANO, Exact, Meter
 from sfumato.records.records import Records
 
 
@@ -60,7 +61,7 @@ class PrivateForest(PrivateClassifier):
     share: float = 0.8
     rows: int | None = None
 
-    def _train(self, records: Records, meter: Meter) -> None:
+    def _train(self, records: Exact[Records], meter: Meter) -> None:
         if not 0 < self.share <= 1:
             raise InputError(f"the share of the columns that a tree may use lies in (0, 1], got {self.share!r}")
         nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows)
@@ -69,22 +70,27 @@ class PrivateForest(PrivateClassifier):
             raise InputError(f"a forest needs at least one tree, got {trees}")
         each = max(1, rows // trees)
         depth = automatic_depth(nano / NANO, each) if isinstance(self.depth, str) else int(self.depth)
-        order = meter.post_processing().permutation(len(records.taxonomies)).tolist()  # of columns: a public matter
+        order = meter.post_processing().permutation(len(self._coding.taxonomies)).tolist()  # of columns: a public matter
         chosen = columns_of_trees(order, trees, self.share)
-        tree_of = meter.deal(len(records.classes), trees)
+        tree_of = meter.deal(records.map(lambda r: len(r.classes)), trees)
         grown: list[Node] = []
         with meter.parallel("each record is in one tree") as branch:
             for number, columns in enumerate(chosen):
                 with branch():
-                    mine = tree_of == number
-                    part = Records(records.taxonomies, records.leaves[mine], records.classes[mine], records.class_labels)
-                    grown.append(
-                        grow(part, meter, nano=nano, rows=each, depth=depth, criterion=self.criterion, columns=columns)
-                    )
+                    mine = records.zip(tree_of).map(partial(_of_tree, number))
+                    tree = partial(grow, mine, meter, self._coding, nano=nano, rows=each, depth=depth)
+                    grown.append(tree(criterion=self.criterion, columns=columns))
         self.trees_ = tuple(grown)
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
         return np.asarray(np.mean([np.log(leaf_shares(tree, leaves)) for tree in self.trees_], axis=0))
+
+
+def _of_tree(number: int, dealt: tuple[Records, NDArray[np.int64]]) -> Records:
+    """The records that were sent to one tree."""
+    records, tree_of = dealt
+    mine = tree_of == number
+    return replace(records, leaves=records.leaves[mine], classes=records.classes[mine])
 
 
 def columns_of_trees(order: list[int], trees: int, share: float) -> list[tuple[int, ...]]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.grids.publishers.privpfc import PrivPfC
 from sfumato.grids.publishers.task import Task
-from sfumato.privacy import Meter
+from sfumato.privacy import Exact, Meter
 from sfumato.records.records import Records
 from sfumato.tables.domains import Categorical
 
@@ -53,7 +53,7 @@ class HistogramClassifier(PrivateClassifier):
     split: tuple[float, float, float] | str = "auto"
     rows: int | None = None
 
-    def _train(self, records: Records, meter: Meter) -> None:
+    def _train(self, records: Exact[Records], meter: Meter) -> None:
         from sklearn.base import clone
 
         name = self.target or "class"
@@ -61,7 +61,7 @@ class HistogramClassifier(PrivateClassifier):
         publisher = PrivPfC(
             epsilon=self.epsilon, target=name, grids=self.grids, most=self.most, split=self.split, rows=self.rows
         )
-        self.synopsis_ = publisher.release(lambda: records, task, meter)
+        self.synopsis_ = publisher.release(records, task, meter)
         self.trained_ = self.synopsis_.classifier(None if self.estimator is None else clone(self.estimator))
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
 from sfumato.errors import InputError
-from sfumato.privacy import NANO, Meter, Nano
+from sfumato.privacy import NANO, Exact, Meter, Nano
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
@@ -67,28 +67,29 @@ class PrivateNaiveBayes(PrivateClassifier):
     rows: int | None = None
     temper: float | str = "auto"
 
-    def _train(self, records: Records, meter: Meter) -> None:
+    def _train(self, records: Exact[Records], meter: Meter) -> None:
         if isinstance(self.temper, str) and self.temper != "auto":
             raise InputError(f"temper is a number or 'auto', got {self.temper!r}")
         nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows)
         choice = Nano(nano // 8 if isinstance(self.temper, str) and nano / NANO * rows >= FEW else 0)
-        rate = (nano - choice) // len(records.taxonomies)
+        taxonomies, classes = self._coding.taxonomies, self._coding.classes.size
+        rate = (nano - choice) // len(taxonomies)
         if rate < 1:
             raise InputError("the budget is too small for this many columns; raise epsilon")
         scale = NANO / rate
-        self.levels_ = tuple(finest_level(t, most=max(2, int(CELLS * rows / scale))) for t in records.taxonomies)
+        self.levels_ = tuple(finest_level(t, most=max(2, int(CELLS * rows / scale))) for t in taxonomies)
         tables = []
-        for j, (taxonomy, level) in enumerate(zip(records.taxonomies, self.levels_, strict=True)):
-            exact = partial(records.table, ((j, level),))
+        for j, (taxonomy, level) in enumerate(zip(taxonomies, self.levels_, strict=True)):
+            exact = records.map(partial(Records.table, grid=((j, level),)))
             noisy = meter.laplace(exact, rate=rate, label=f"counts of {taxonomy.name}")
-            tables.append(np.maximum(noisy.reshape(len(records.class_labels), -1), 0))
+            tables.append(np.maximum(noisy.reshape(classes, -1), 0))
         totals = np.mean([t.sum(axis=1) for t in tables], axis=0) + scale
         self.log_prior_ = np.log(totals / totals.sum())
         # A group that the noise drowns is drawn towards its share over all classes: it then says nothing.
         self.log_likelihood_ = tuple(_likelihood(t, scale) for t in tables)
         if choice:
             best = meter.choose(
-                lambda: self._correct(records), rate=choice_rate(choice, 1.0), spread=1.0, label="power of the likelihood"
+                records.map(self._correct), rate=choice_rate(choice, 1.0), spread=1.0, label="power of the likelihood"
             )
             self.temper_ = POWERS[best]
         else:

@@ -17,23 +17,25 @@ impurity sees: the root and all other levels are split by the Gini index (unless
 1. A record is in one node per level. Its count loses the count's rate, its class counts lose theirs (one cell).
 2. A choice at rate η loses η times the *spread* of the changes of the scores (`tree_scores`), not twice their sensitivity.
 3. Which records a child sees depends on published choices and on each record alone, so children are disjoint:
-`Meter.parallel`.
+`Meter.parallel`. Nobody else knows how many those are: whether a node is split is decided by its noisy count.
 4. Along a path the shares add up to at most ε.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
-from sfumato.classifiers.counting.tree_scores import Split, Splitter, spread_of
+from sfumato.classifiers.counting.tree_scores import Part, Split, Splitter, all_splits, spread_of
 from sfumato.errors import InputError
-from sfumato.privacy import NANO, Meter, Nano
+from sfumato.privacy import NANO, Exact, Meter, Nano
 from sfumato.privacy.losses import choice_rate
+from sfumato.records.coding import Coding
 from sfumato.records.records import Records
 
 LAST = 2  # levels that are split for correctly classified records; set on other splits of the data than the bench's
@@ -86,10 +88,12 @@ class PrivateDecisionTree(PrivateClassifier):
     rows: int | None = None
     prune: bool = True
 
-    def _train(self, records: Records, meter: Meter) -> None:
+    def _train(self, records: Exact[Records], meter: Meter) -> None:
         nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows)
         depth = automatic_depth(nano / NANO, rows) if isinstance(self.depth, str) else int(self.depth)
-        self.tree_ = grow(records, meter, nano=nano, rows=rows, depth=depth, criterion=self.criterion, prune=self.prune)
+        self.tree_ = grow(
+            records, meter, self._coding, nano=nano, rows=rows, depth=depth, criterion=self.criterion, prune=self.prune
+        )
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
         return np.log(leaf_shares(self.tree_, leaves))
@@ -109,8 +113,9 @@ def automatic_depth(epsilon: float, rows: int) -> int:
 
 
 def grow(
-    records: Records,
+    records: Exact[Records],
     meter: Meter,
+    coding: Coding,
     *,
     nano: Nano,
     rows: int,
@@ -123,43 +128,43 @@ def grow(
     if depth < 0:
         raise InputError(f"the depth of a tree must not be negative, got {depth}")
     above, last = ("gini", "max") if criterion == "auto" else (criterion, criterion)
-    splitter, others = (Splitter(records, spread_of(c, rows), columns) for c in (above, last))
+    splits = tuple(all_splits(coding.taxonomies, columns))
+    splitter, others = (Splitter(spread_of(c, rows), splits) for c in (above, last))
     level = nano // 2 // max(depth, 1)
     if nano - level * depth < 1 or (depth and level < 100):
         raise InputError("the budget is too small for a tree of this depth; raise epsilon or lower the depth")
-    everyone = np.arange(len(records.classes))
     root = splitter if depth > 1 else others
-    node = _grow(root, others, meter, everyone, nano=nano, level=level if depth else 0, depth=depth)
+    everyone = records.map(Part.whole)
+    levels = level if depth else 0
+    node = _grow(root, others, meter, everyone, classes=coding.classes.size, nano=nano, level=levels, depth=depth)
     return _pruned(node) if prune else node
 
 
 def _grow(
-    splitter: Splitter, last: Splitter, meter: Meter, rows: NDArray[np.intp], *, nano: Nano, level: int, depth: int
+    splitter: Splitter, last: Splitter, meter: Meter, part: Exact[Part], *, classes: int, nano: Nano, level: int, depth: int
 ) -> Node:
     """A node and what is under it; the last levels have their own splitter."""
     count_nano = level // 5
     enough = depth > 0
     if enough:
-        noisy = meter.laplace(lambda: np.array([rows.size]), rate=count_nano, label="records in a node")
+        noisy = meter.laplace(part.map(lambda p: [p.rows.size]), rate=count_nano, label="records in a node")
         nano = Nano(nano - count_nano)
         # Two standard deviations of the children's counts, as the paper's stopping rule has one of a class count.
-        enough = int(noisy[0]) > 4 * splitter.classes * NANO / nano + 2 * NANO / count_nano
+        enough = int(noisy[0]) > 4 * classes * NANO / nano + 2 * NANO / count_nano
     if not enough:
-        noisy = meter.laplace(lambda: splitter.class_counts(rows), rate=nano, label="class counts of a leaf")
+        noisy = meter.laplace(part.map(Part.class_counts), rate=nano, label="class counts of a leaf")
         return Node(None, (), np.maximum(noisy, 0).astype(np.float64), NANO / nano)
     choice, bound = Nano(level - count_nano), splitter.spread.bound
-    index = meter.choose(
-        lambda: splitter.scores(rows), rate=choice_rate(choice, bound), spread=bound, label="split of a node"
-    )
+    index = meter.choose(part.map(splitter.scores), rate=choice_rate(choice, bound), spread=bound, label="split of a node")
     split = splitter.candidates[index]
-    groups = split.groups(splitter.records.leaves[rows])
+    under = last if depth - 1 <= LAST else splitter
     children = []
     with meter.parallel(DISJOINT) as branch:
         for group in range(2):
             with branch():
-                part = rows[groups == group]
-                under = last if depth - 1 <= LAST else splitter
-                children.append(_grow(under, last, meter, part, nano=Nano(nano - choice), level=level, depth=depth - 1))
+                side = part.map(partial(Part.side, split=split, group=group))
+                left = Nano(nano - choice)
+                children.append(_grow(under, last, meter, side, classes=classes, nano=left, level=level, depth=depth - 1))
     return _inner(split, tuple(children))
 
 
@@ -189,7 +194,7 @@ def leaf_shares(node: Node, leaves: NDArray[np.integer]) -> Floats:
     if node.split is None:
         shares = (node.counts + node.scale) / (node.counts + node.scale).sum()
         return np.tile(shares, (len(leaves), 1))
-    groups = node.split.groups(leaves)
+    groups = node.split.groups(leaves[:, node.split.column])
     out = np.empty((len(leaves), node.counts.size))
     for number, child in enumerate(node.children):
         mine = groups == number

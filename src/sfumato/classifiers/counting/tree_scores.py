@@ -62,9 +62,9 @@ class Split:
     start: int
     stop: int
 
-    def groups(self, leaves: NDArray[np.integer]) -> NDArray[np.integer]:
-        """The group of each row, 1 inside the range; an unknown value goes to the group of the first leaf."""
-        place = np.maximum(leaves[:, self.column], 0)
+    def groups(self, column: NDArray[np.integer]) -> NDArray[np.int64]:
+        """The group of each leaf of the column, 1 inside the range; an unknown value goes to the group of the first leaf."""
+        place = np.maximum(column, 0)
         return np.asarray((place >= self.start) & (place < self.stop)).astype(np.int64)
 
     def words(self, group: int, taxonomies: tuple[Levels, ...]) -> str:
@@ -104,28 +104,43 @@ def all_splits(taxonomies: tuple[Levels, ...], columns: tuple[int, ...] | None =
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The records in a node of the tree: all records, and which of them are here. Private."""
+
+    records: Records
+    rows: NDArray[np.intp]
+
+    @classmethod
+    def whole(cls, records: Records) -> Part:
+        return cls(records, np.arange(len(records.classes)))
+
+    def side(self, split: Split, group: int) -> Part:
+        """Those in one group of a split."""
+        return Part(self.records, self.rows[split.groups(self.records.leaves[self.rows, split.column]) == group])
+
+    def class_counts(self) -> NDArray[np.int64]:
+        return np.bincount(self.records.classes[self.rows], minlength=len(self.records.class_labels))
+
+
+@dataclass(frozen=True, eq=False)
 class Splitter:
-    """Scores of all candidate splits for some rows."""
+    """All candidate splits, and how good they are for the records of a node."""
 
-    def __init__(self, records: Records, spread: Spread, columns: tuple[int, ...] | None = None) -> None:
-        self.records = records
-        self.classes = len(records.class_labels)
-        self.spread = spread
-        self.candidates = all_splits(records.taxonomies, columns)
+    spread: Spread
+    candidates: tuple[Split, ...]
 
-    def class_counts(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        return np.bincount(self.records.classes[rows], minlength=self.classes)
-
-    def scores(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    def scores(self, part: Part) -> NDArray[np.float64]:
         """One score per candidate: a pass over the rows per column, the rest from its table."""
-        classes = self.records.classes[rows]
+        records, rows, count = part.records, part.rows, len(part.records.class_labels)
+        classes = records.classes[rows]
         out = np.empty(len(self.candidates))
         tables: dict[int, NDArray[np.int64]] = {}
         for i, split in enumerate(self.candidates):
             if split.column not in tables:
-                leaves = self.records.taxonomies[split.column].leaves
-                code = self.records.leaves[rows, split.column].astype(np.int64) * self.classes + classes
-                table = np.bincount(code, minlength=leaves * self.classes).reshape(leaves, self.classes)
+                leaves = records.taxonomies[split.column].leaves
+                code = records.leaves[rows, split.column].astype(np.int64) * count + classes
+                table = np.bincount(code, minlength=leaves * count).reshape(leaves, count)
                 tables = {split.column: np.vstack([np.zeros_like(table[:1]), table.cumsum(axis=0)])}
             sums = tables[split.column]
             inside = sums[split.stop] - sums[split.start]

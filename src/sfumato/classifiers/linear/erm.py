@@ -5,46 +5,62 @@ namesakes, because privacy needs it: feature bounds are public input and never r
 penalised, there are no sample weights, and more data than rows never helps (one row is one person).
 
 Features are numbers with public bounds, or a table with a public schema as for the other classifiers. The schema is usually
-much better: its columns become indicators (`features.Indicators`), as fine as the public sum of all budgets carries, whose
-rows are so short that Laplace noise per coordinate beats spherical noise (`objective`).
+much better: its columns become indicators (`features.Indicators`), as fine as the sum of all budgets carries, whose rows are
+so short that Laplace noise per coordinate beats spherical noise (`objective`).
 
 **Guarantee.** That of `objective`, which needs ‖x‖ <= 1 (and ‖x‖₁ <= S) of every row. A row becomes features by itself, by
-the public schema and roster (without budgets: the number of rows) alone; a value or a class that the schema does not know
-adds nothing.
+what is public; a value, a number or a class that is not known adds nothing. With one ε the number of rows is not public: a
+hundredth of ε counts it with noise, unless `rows` states it, and nothing else depends on it, so a row that adds nothing is
+a row that is absent. With budgets the roster says how many rows there are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from sfumato.classifiers.linear.features import Indicators
-from sfumato.classifiers.linear.objective import Floats, Loss
-from sfumato.classifiers.linear.personal import PERSONAL, Training, train
+from sfumato.classifiers.linear.inputs import check_table, flat_labels, label_codes, number_matrix, plain
+from sfumato.classifiers.linear.objective import calibrate, minimise
+from sfumato.classifiers.linear.personal import PERSONAL, Fitted, Training, train
+from sfumato.classifiers.linear.scaling import Scaling, signed_rows
 from sfumato.errors import InputError
 from sfumato.people.ensembles import average_models, majority_vote
-from sfumato.privacy import NANO, SECURE, Epsilon, Meter, Nano, NanoArray, PersonBudgets, Source, positive_nano
+from sfumato.privacy import (
+    NANO,
+    SECURE,
+    Charge,
+    Epsilon,
+    Exact,
+    Meter,
+    Nano,
+    NanoArray,
+    PersonBudgets,
+    Source,
+    Terms,
+    positive_nano,
+)
+from sfumato.privacy.objective import Floats, LossKind, Objective
 from sfumato.privacy.units import nano_down_array
 from sfumato.records.coding import Coding
 from sfumato.records.opened import need_rows
 from sfumato.tables.schema import Schema
 
-_INSIDE = 1 - 1e-12  # keeps rounding from pushing a row beyond norm one
 LABELS_ARE_PUBLIC = "the set of class labels is public"
-ROWS_ARE_PUBLIC = "the number of rows is public"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What both estimators share."""
 
-    _loss: ClassVar[Loss]
+    _loss: ClassVar[LossKind]
 
     epsilon: Epsilon = 1.0
     schema: Schema | None = None
@@ -58,6 +74,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     parts: int | None = None
     ensemble: Literal["average", "vote"] = "average"
     neighbours: Literal["absence", "replacement"] = "absence"
+    rows: int | None = None
     source: Source | None = None
 
     def fit(self, X: Any, y: Any, *, budgets: ArrayLike | None = None) -> Any:
@@ -75,46 +92,94 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         need_rows(X, "a classifier")
-        rows: Any
-        if self.schema is None:
-            features, labels = validate_data(self, X, y, dtype=np.float64)
-            check_classification_targets(labels)
-            self.classes_, codes = self._codes(labels)
-            nano = self._nano(budgets, features.shape[0])
-            rows, length = self._scaled(features), np.inf
-        else:
-            codes, leaves = self._coded(X, y)
-            nano = self._nano(budgets, codes.size)
-            signal = float(nano.sum()) / NANO / (1 if self.classes_.size == 2 else self.classes_.size)
-            self._indicators = Indicators.for_signal(self._coding.taxonomies, signal)
-            rows, length = self._indicators.rows(leaves), self._indicators.length
-        roster = PersonBudgets.from_nano(nano)
-        groups = np.searchsorted(roster.levels, nano)
-        meter = Meter(budgets=roster, neighbours=self.neighbours, source=self.source or SECURE)
-        if budgets is None:  # the roster is then everybody at epsilon: all it tells is how many they are
-            meter.assume(ROWS_ARE_PUBLIC)
-        if self.classes is None and self.schema is None:
-            meter.assume(LABELS_ARE_PUBLIC)
-        problems = 1 if self.classes_.size == 2 else self.classes_.size
-        threshold = None if self.threshold is None else Nano(positive_nano(self.threshold, "threshold") // problems)
+        X = plain(X)
+        if y is None:
+            raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None: one label per row")
         if self.mechanism not in PERSONAL:
             raise InputError(f"unknown mechanism {self.mechanism!r}; known: {', '.join(PERSONAL)}")
-        mechanism = self.mechanism if budgets is not None else "minimum"
-        fitted = []
-        for c in range(problems):
-            sign = np.where(codes < 0, 0.0, np.where(codes == (1 if problems == 1 else c), 1.0, -1.0))
-            signed = rows * sign[:, None] if self.schema is None else rows.multiply(sign[:, None]).tocsr()
-            t = Training(self._loss, signed, groups, roster, float(self.regularization), problems, length)
-            fitted.append(train(t, meter, mechanism=mechanism, threshold=threshold, parts=self.parts))
+        table, codes = self._coded(X, y) if self.schema is not None else self._numbers(X, y)
+        problems = 1 if self.classes_.size == 2 else self.classes_.size
+        terms = Terms(neighbours=self.neighbours)
+        if budgets is None:
+            meter = Meter.under(terms.up_to(Charge(positive_nano(self.epsilon))), source=self.source or SECURE)
+            left, count = self._counted(codes, meter)
+            self._features = self._describe(left / NANO * count / problems)
+            fitted = [self._alike(signed, meter, Nano(left // problems), count) for signed in self._signed(table, codes)]
+        else:
+            nano = self._roster(budgets, len(X))
+            roster = PersonBudgets.from_nano(nano)
+            meter = Meter.under(terms.up_to(None, budgets=roster), source=self.source or SECURE)
+            self._features = self._describe(float(nano.sum()) / NANO / problems)
+            groups = np.searchsorted(roster.levels, nano)
+            fitted = [self._personal(signed, meter, roster, groups, problems) for signed in self._signed(table, codes)]
+        if self.classes is None and self.schema is None:
+            meter.assume(LABELS_ARE_PUBLIC)
         self._models = np.stack([f.models for f in fitted])  # problem, part, coefficient
         self._weights = np.stack([f.weights for f in fitted])
         averaged = np.stack([average_models(f.models, f.weights) for f in fitted])
-        self.coef_, self.intercept_ = self._unscaled(averaged)
+        self.coef_, self.intercept_ = self._features.unscaled(averaged)
         self.meter_ = meter
         self.guarantee_ = meter.guarantee()
         self.parameters_ = fitted[0].parameters
         self.n_iter_ = 1
         return self
+
+    # --- training ----------------------------------------------------------------------------------------------------
+
+    def _counted(self, codes: Exact[NDArray[np.int64]], meter: Meter) -> tuple[Nano, int]:
+        """What is left of the budget, and the number of rows: stated, or counted with a hundredth of the budget."""
+        nano = positive_nano(self.epsilon)
+        if self.rows is not None:
+            if self.rows < 1:
+                raise InputError(f"a public number of rows must be positive, got {self.rows}")
+            return nano, int(self.rows)
+        rate = max(1, meter.terms.per_row(nano // 100))
+        noisy = meter.laplace(codes.map(lambda c: [np.count_nonzero(c >= 0)]), rate=rate, label="number of records")
+        return Nano(nano - rate * meter.terms.factor), max(1, int(noisy[0]))
+
+    def _describe(self, signal: float) -> Scaling | Indicators:
+        """Which features the rows have, by what is public."""
+        if self.schema is not None:
+            return Indicators.for_signal(self._coding.taxonomies, signal)
+        return Scaling.of(self.n_features_in_, self.bounds, self.max_norm)
+
+    def _signed(self, table: Exact[Any], codes: Exact[NDArray[np.int64]]) -> list[Exact[Any]]:
+        """The rows ``y x`` of each problem: one class against the rest."""
+        rows = table.map(self._features.rows)
+        classes = [1] if self.classes_.size == 2 else list(range(self.classes_.size))
+        return [rows.zip(codes).map(partial(signed_rows, number=c)) for c in classes]
+
+    def _alike(self, signed: Exact[Any], meter: Meter, nano: Nano, count: int) -> Fitted:
+        """One model at one ε for everybody."""
+        at = calibrate(
+            nano,
+            kind=self._loss,
+            dimension=self._features.dimension,
+            moves=2 if self.neighbours == "replacement" else 1,
+            regularization=float(self.regularization),
+            length=self._features.length,
+            rows=count,
+        )
+        objective = signed.map(lambda z: Objective(self._loss, z, np.ones(z.shape[0]), at.penalty))
+        model = meter.optimum(objective, minimise, by=at.by, label="objective perturbation")
+        return Fitted(model[None, :], np.ones(1), {"penalty": at.penalty})
+
+    def _personal(
+        self, signed: Exact[Any], meter: Meter, roster: PersonBudgets, groups: NDArray[np.int64], problems: int
+    ) -> Fitted:
+        """By everybody's own ε."""
+        t = Training(
+            self._loss,
+            signed,
+            self._features.dimension,
+            groups,
+            roster,
+            float(self.regularization),
+            problems,
+            self._features.length,
+        )
+        threshold = None if self.threshold is None else Nano(positive_nano(self.threshold, "threshold") // problems)
+        return train(t, meter, mechanism=self.mechanism, threshold=threshold, parts=self.parts)
 
     def decision_function(self, X: Any) -> Floats:
         """Signed scores of the rows of `X`; models of several parts are averaged by their precision."""
@@ -132,77 +197,46 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)])
 
-    def _codes(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        known = np.unique(y) if self.classes is None else np.unique(np.asarray(self.classes))
+    # --- input -------------------------------------------------------------------------------------------------------
+
+    def _numbers(self, X: Any, y: Any) -> tuple[Exact[Floats], Exact[NDArray[np.int64]]]:
+        """Numbers and class numbers of a table without a schema."""
+        check_table(self, X, reset=True)
+        Scaling.of(self.n_features_in_, self.bounds, self.max_norm)
+        labels = flat_labels(y)
+        _check_lengths(X, labels)
+        if self.classes is None:  # then the labels are public, and the guarantee says so
+            assert_all_finite(np.asarray(labels), input_name="y")
+            check_classification_targets(labels)
+        known = np.unique(np.asarray(labels if self.classes is None else self.classes))
         if known.size < 2:
             raise InputError(f"a classifier needs at least 2 classes, got {known.size} class; state them with classes=[...]")
-        place = np.minimum(np.searchsorted(known, y), known.size - 1)
-        if (known[place] != y).any():
-            raise InputError("y holds labels that are not among the stated classes; add them or leave those rows out")
-        return known, place
+        self.classes_ = known
+        return Exact.reading(partial(number_matrix, X)), Exact.reading(partial(label_codes, labels, known))
 
-    def _coded(self, X: Any, y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Class numbers (-1 for an unknown one) and leaves of the rows by the public schema."""
+    def _coded(self, X: Any, y: Any) -> tuple[Exact[NDArray[np.int32]], Exact[NDArray[np.int64]]]:
+        """Leaves and class numbers (-1 for an unknown one) of the rows by the public schema."""
         if self.bounds is not None or self.max_norm is not None:
             raise InputError("the schema states the domains of all columns: leave bounds and max_norm out")
         classes = None if self.classes is None else list(np.asarray(self.classes).tolist())
-        self._coding = Coding.of(self.schema, target=self.target, classes=classes)
-        if self._coding.schema.unit.person is not None:
+        coding = Coding.of(self.schema, target=self.target, classes=classes)
+        if coding.schema.unit.person is not None:
             raise InputError("one row is one person here: give a table with one row per person and a schema without a unit")
-        self.classes_ = self._coding.classes
-        self.n_features_in_ = len(self._coding.attributes)
-        codes, leaves = self._coding.class_codes(y), self._coding.leaves(X)
-        if codes.shape != (len(leaves),):
-            raise InputError(f"{len(leaves)} rows but {codes.size} labels")
-        if not codes.size:  # an empty table trains a model like any other: one blank record stands for it
-            return np.full(1, -1), np.full((1, self.n_features_in_), -1, dtype=np.int32)
-        return codes, leaves
+        coding._columns(X)
+        _check_lengths(X, y)
+        self._coding, self.classes_, self.n_features_in_ = coding, coding.classes, len(coding.attributes)
+        return Exact.reading(partial(coding.leaves, X)), Exact.reading(partial(coding.class_codes, y))
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "coef_")
         need_rows(X, "a classifier")
         if self.schema is not None:
-            return self._indicators.rows(self._coding.leaves(X))
-        return self._scaled(validate_data(self, X, dtype=np.float64, reset=False))
+            return self._features.rows(self._coding.leaves(X))
+        X = plain(X)
+        check_table(self, X, reset=False)
+        return self._features.rows(number_matrix(X))
 
-    def _scaled(self, X: Floats) -> Floats:
-        """Rows with an intercept column and Euclidean norm at most one, from public bounds only."""
-        if (self.bounds is None) == (self.max_norm is None):
-            raise InputError(
-                "feature bounds must be public: give bounds=(low, high) (numbers or one per feature), or max_norm=... for "
-                "the Euclidean norm of a row; they are never taken from the data"
-            )
-        d = X.shape[1]
-        if self.bounds is not None:
-            low, high = self._limits(d)
-            inside = (np.clip(X, low, high) - (low + high) / 2) * (2 / (high - low))
-            return np.asarray(np.hstack([inside, np.ones((X.shape[0], 1))]) * (_INSIDE / np.sqrt(d + 1)))
-        norm = np.linalg.norm(X, axis=1, keepdims=True)
-        shrink = 1 / np.maximum(norm, float(self.max_norm or 1.0))
-        return np.asarray(np.hstack([X * shrink, np.ones((X.shape[0], 1))]) * (_INSIDE / np.sqrt(2)))
-
-    def _limits(self, d: int) -> tuple[Floats, Floats]:
-        assert self.bounds is not None
-        low = np.broadcast_to(np.asarray(self.bounds[0], dtype=np.float64), (d,))
-        high = np.broadcast_to(np.asarray(self.bounds[1], dtype=np.float64), (d,))
-        if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-            raise InputError("bounds must be finite with low < high for every feature")
-        return low, high
-
-    def _unscaled(self, models: Floats) -> tuple[Floats, Floats]:
-        """Coefficients in the units of X (for rows within the bounds), or of the schema's indicators."""
-        d = models.shape[1] - 1
-        if self.schema is not None:
-            return models[:, :d] * self._indicators.unit, models[:, d] * self._indicators.constant
-        if self.bounds is not None:
-            low, high = self._limits(d)
-            slope = models[:, :d] * (2 / (high - low)) / np.sqrt(d + 1)
-            return slope, models[:, d] / np.sqrt(d + 1) - slope @ ((low + high) / 2)
-        return models[:, :d] / float(self.max_norm or 1.0) / np.sqrt(2), models[:, d] / np.sqrt(2)
-
-    def _nano(self, budgets: ArrayLike | None, rows: int) -> NanoArray:
-        if budgets is None:
-            return np.full(rows, positive_nano(self.epsilon), dtype=np.int64)
+    def _roster(self, budgets: ArrayLike, rows: int) -> NanoArray:
         nano = nano_down_array(budgets)
         if nano.shape != (rows,):
             raise InputError(f"budgets holds {nano.size} values for {rows} rows: give each row its own ε")
@@ -213,6 +247,18 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())
         state.pop("meter_", None)
         return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # No value is refused: what is no number adds nothing.
+        tags.input_tags.allow_nan = tags.input_tags.string = True
+        tags.non_deterministic = True
+        return tags
+
+
+def _check_lengths(X: Any, y: Any) -> None:
+    if len(X) != len(y):
+        raise InputError("X and y have different lengths: one label per row is needed")
 
 
 class PrivateLogisticRegression(_PrivateLinear):
@@ -240,6 +286,8 @@ class PrivateLogisticRegression(_PrivateLinear):
         How labels of several parts are combined.
     neighbours : "absence" or "replacement"
         What the promise compares with: the same rows without one person, or with another record in its place.
+    rows : int, optional
+        A public number of rows; without it a hundredth of `epsilon` counts them with noise. Not needed with budgets.
     source : Source, optional
         Random bits; secure unless given. `Seeded` is for experiments: the guarantee then says *not private*.
 
@@ -273,7 +321,7 @@ class PrivateSVM(_PrivateLinear):
     ----------
     epsilon, schema, target, bounds, max_norm, classes, regularization
         See `PrivateLogisticRegression`.
-    mechanism, threshold, parts, ensemble, neighbours, source
+    mechanism, threshold, parts, ensemble, neighbours, rows, source
         See `PrivateLogisticRegression`.
 
     Examples

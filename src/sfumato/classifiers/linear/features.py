@@ -92,6 +92,11 @@ class Indicators:
     def length(self) -> float:
         return len(self.taxonomies) * self.unit + self.constant
 
+    @property
+    def dimension(self) -> int:
+        """The number of entries of a row."""
+        return int(self.rows(np.empty((0, len(self.taxonomies)), dtype=np.int32)).shape[1])
+
     def rows(self, leaves: NDArray[np.integer]) -> Any:
         """The sparse matrix; a value that is not known has no entry."""
         from scipy import sparse
@@ -99,6 +104,10 @@ class Indicators:
         parts = [self._column(leaves[:, j], taxonomy) for j, taxonomy in enumerate(self.taxonomies)]
         parts.append(sparse.csr_array(np.full((len(leaves), 1), self.constant)))
         return sparse.csr_array(sparse.hstack(parts))
+
+    def unscaled(self, models: Floats) -> tuple[Floats, Floats]:
+        """Coefficients and intercepts for indicators of size one."""
+        return models[:, :-1] * self.unit, models[:, -1] * self.constant
 
     def _column(self, column: NDArray[np.integer], taxonomy: Levels) -> Any:
         from scipy import sparse

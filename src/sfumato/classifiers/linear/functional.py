@@ -21,8 +21,9 @@ A's
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,9 @@ from numpy.typing import NDArray
 
 from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.linear.features import design
+from sfumato.classifiers.linear.inputs import as_exact
 from sfumato.errors import InputError
-from sfumato.privacy import NANO, Meter
+from sfumato.privacy import NANO, Exact, Meter
 from sfumato.records.records import Records
 
 LATTICE = 64  # size of one entry of a row after rounding; finer would leave no whole nano-ε per unit
@@ -65,15 +67,15 @@ class FunctionalMechanism(PrivateClassifier):
     loss: str = "logistic"
     groups: int = 8
 
-    def _train(self, records: Records, meter: Meter) -> None:
+    def _train(self, records: Exact[Records], meter: Meter) -> None:
+        records = as_exact(records)
         if self.loss not in ("logistic", "linear"):
             raise InputError(f"loss must be 'logistic' or 'linear', got {self.loss!r}")
         nano = self._budget(meter)
-        entries = len(records.taxonomies) + 1
-        count = len(records.class_labels)
+        entries = len(self._coding.taxonomies) + 1
+        count = len(self._coding.class_labels)
         problems = 1 if count == 2 else count
-        signs = np.stack([np.where(records.classes == (1 if problems == 1 else c), 1.0, -1.0) for c in range(problems)])
-        sums = cache(partial(objective_sums, records, signs, self.groups))
+        sums = records.map(partial(objective_sums, classes=(1,) if problems == 1 else range(problems), groups=self.groups))
         # The matrix is the same for all classes: half of the budget, the vectors share the other half.
         moved = LATTICE**2 * (entries**2 + entries) // 2
         matrix_rate, vector_rate = nano // 2 // moved, nano // 2 // (entries * LATTICE * problems)
@@ -81,7 +83,7 @@ class FunctionalMechanism(PrivateClassifier):
             raise InputError("the budget is too small for this many columns; raise epsilon or drop columns")
         # The weight is a bound on the sum of all changes that one record makes, so it is paid once ("one" coordinate).
         noisy = meter.laplace(
-            lambda: sums()[0],
+            sums[0],
             rate=matrix_rate,
             weights=moved,
             touches="one",
@@ -93,9 +95,7 @@ class FunctionalMechanism(PrivateClassifier):
         A = A + np.triu(A, 1).T
         models = []
         for c in range(problems):
-            b = meter.laplace(
-                partial(_row, sums, c), rate=vector_rate, weights=entries * LATTICE, label="vector of the objective"
-            )
+            b = meter.laplace(sums[1][c], rate=vector_rate, weights=entries * LATTICE, label="vector of the objective")
             models.append(_minimum(A, b / LATTICE, self.loss, noise=NANO / matrix_rate / LATTICE**2))
         self.coef_ = np.stack(models)
 
@@ -113,8 +113,9 @@ def integer_rows(features: Floats, columns: int) -> Floats:
     return np.asarray(np.trunc(features * (np.sqrt(columns + 1) * LATTICE)))
 
 
-def objective_sums(records: Records, signs: Floats, groups: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Upper triangle of ``Σ z zᵀ`` and, per row of signs, ``Σ ±z``; in blocks, to keep memory small."""
+def objective_sums(records: Records, classes: Iterable[int], groups: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Upper triangle of ``Σ z zᵀ`` and, for each of the classes against the rest, ``Σ ±z``; in blocks, for the memory."""
+    signs = np.stack([np.where(records.classes == c, 1.0, -1.0) for c in classes])
     matrix: Any = 0.0
     vectors: Any = 0.0
     for start in range(0, max(1, len(records.classes)), _BLOCK):
@@ -123,10 +124,6 @@ def objective_sums(records: Records, signs: Floats, groups: int) -> tuple[NDArra
         matrix = matrix + rows.T @ rows
         vectors = vectors + signs[:, block] @ rows
     return whole(matrix[np.triu_indices(len(matrix))]), whole(vectors)
-
-
-def _row(sums: Any, number: int) -> NDArray[np.int64]:
-    return np.asarray(sums()[1][number])
 
 
 def whole(sums: Floats) -> NDArray[np.int64]:

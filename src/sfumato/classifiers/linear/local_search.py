@@ -18,6 +18,7 @@ up.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,9 @@ from numpy.typing import NDArray
 
 from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.linear.features import design
+from sfumato.classifiers.linear.inputs import as_exact
 from sfumato.errors import InputError
-from sfumato.privacy import Meter, Nano
+from sfumato.privacy import Exact, Meter, Nano
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.source import Generator
 from sfumato.records.records import Records
@@ -53,6 +55,18 @@ def relative_scores(kind: str, margins: Floats, reference: Floats, bound: float)
     return np.asarray(whole.sum(axis=0) / _LATTICE)
 
 
+def step_scores(signed: Floats, *, kind: str, model: Floats, step: float, bound: float) -> Floats:
+    """Scores of the models that are one step away: up in each coordinate, then down."""
+    margin = signed @ model
+    moves = (margin[:, None] + way * step * signed[:, [j]] for way in (1, -1) for j in range(model.size))
+    return np.concatenate([relative_scores(kind, m, margin, bound) for m in moves])
+
+
+def pool_scores(signed: Floats, *, kind: str, pool: Floats, bound: float) -> Floats:
+    """Scores of all models of a pool, relative to the zero model."""
+    return relative_scores(kind, signed @ pool.T, np.zeros(len(signed)), bound)
+
+
 def lattice_up(size: float) -> float:
     """The next multiple of 2**-20 above a bound, and one more for the rounding."""
     return (int(np.ceil(size * _LATTICE)) + 1) / _LATTICE
@@ -65,25 +79,28 @@ class _Search(PrivateClassifier):
     rounds: int
     groups: int
 
-    def _train(self, records: Records, meter: Meter) -> None:
+    def _train(self, records: Exact[Records], meter: Meter) -> None:
+        records = as_exact(records)
         if self.loss not in ("logistic", "svm"):
             raise InputError(f"loss must be 'logistic' or 'svm', got {self.loss!r}")
         if self.rounds < 1:
             raise InputError(f"a search needs at least one round, got {self.rounds}")
-        count = len(records.class_labels)
+        taxonomies, count = self._coding.taxonomies, len(self._coding.class_labels)
         problems = 1 if count == 2 else count
         nano = Nano(self._budget(meter) // problems)
-        rows = self._features(records.leaves, records.taxonomies)
-        models = []
-        for c in range(problems):
-            sign = np.where(records.classes == (1 if problems == 1 else c), 1.0, -1.0)
-            models.append(self._search(rows * sign[:, None], meter, nano))
-        self.coef_ = np.stack(models)
+        rows = records.map(lambda r: (self._features(r.leaves, taxonomies), r.classes))
+        size = self._features(np.empty((0, len(taxonomies)), dtype=np.int32), taxonomies).shape[1]
+
+        def signed(c: int) -> Exact[Floats]:
+            return rows.map(lambda table: table[0] * np.where(table[1] == c, 1.0, -1.0)[:, None])
+
+        classes = [1] if problems == 1 else range(problems)
+        self.coef_ = np.stack([self._search(signed(c), size, meter, nano) for c in classes])
 
     def _features(self, leaves: NDArray[np.integer], taxonomies: Any) -> Floats:
         return np.asarray(design(leaves, taxonomies, groups=self.groups) * np.sqrt(len(taxonomies) + 1))
 
-    def _search(self, signed: Floats, meter: Meter, nano: Nano) -> Floats:
+    def _search(self, signed: Exact[Floats], size: int, meter: Meter, nano: Nano) -> Floats:
         raise TypeError(f"{type(self).__name__} does not say how it searches")
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
@@ -127,21 +144,18 @@ class PrivLocal(_Search):
     shrink: float = 0.95
     groups: int = 8
 
-    def _search(self, signed: Floats, meter: Meter, nano: Nano) -> Floats:
+    def _search(self, signed: Exact[Floats], size: int, meter: Meter, nano: Nano) -> Floats:
         if not (self.step > 0 and 0 < self.shrink <= 1):
             raise InputError("the step must be positive and its factor lie in (0, 1]")
-        share, size = Nano(nano // self.rounds), signed.shape[1]
+        share = Nano(nano // self.rounds)
         model, step = np.zeros(size), float(self.step)
         for _ in range(self.rounds):
             bound = lattice_up(step)
-            margin = signed @ model
-
-            def scores(margin: Floats = margin, step: float = step, bound: float = bound) -> Floats:
-                moves = [margin[:, None] + way * step * signed[:, [j]] for way in (1, -1) for j in range(size)]
-                return np.concatenate([relative_scores(self.loss, m, margin, bound) for m in moves])
-
             index = meter.choose(
-                scores, rate=choice_rate(share, 2.0 * bound), spread=2.0 * bound, label="one step of a coefficient"
+                signed.map(partial(step_scores, kind=self.loss, model=model, step=step, bound=bound)),
+                rate=choice_rate(share, 2.0 * bound),
+                spread=2.0 * bound,
+                label="one step of a coefficient",
             )
             model = model.copy()
             model[index % size] += step if index < size else -step
@@ -188,11 +202,10 @@ class PrivGene(_Search):
     def _features(self, leaves: NDArray[np.integer], taxonomies: Any) -> Floats:
         return design(leaves, taxonomies, groups=self.groups)
 
-    def _search(self, signed: Floats, meter: Meter, nano: Nano) -> Floats:
+    def _search(self, signed: Exact[Floats], size: int, meter: Meter, nano: Nano) -> Floats:
         if self.population < self.parents or self.parents < 1 or not self.radius > 0:
             raise InputError("a population holds at least its parents (one or more), and the radius is positive")
         draws = meter.post_processing()
-        size = signed.shape[1]
         share = Nano(nano // ((self.rounds - 1) * self.parents + 1))
         # |x| <= 1 and |ω| <= radius, so the loss differs from that of the zero model by at most the radius.
         bound = lattice_up(self.radius)
@@ -200,16 +213,10 @@ class PrivGene(_Search):
         pool = self._inside(draws.normal(size=(self.population, size)))
         spread = 1.0
         for generation in range(self.rounds):
-            fitness: list[Floats] = []  # computed once per generation, after the first choice was charged
-
-            def scores(pool: Floats = pool, fitness: list[Floats] = fitness) -> Floats:
-                if not fitness:
-                    fitness.append(relative_scores(self.loss, signed @ pool.T, np.zeros(len(signed)), bound))
-                return fitness[0]
-
+            fitness = signed.map(partial(pool_scores, kind=self.loss, pool=pool, bound=bound))
             wanted = 1 if generation == self.rounds - 1 else self.parents
             chosen = [
-                pool[meter.choose(scores, rate=rate, spread=2.0 * bound, label="choice of a parent")] for _ in range(wanted)
+                pool[meter.choose(fitness, rate=rate, spread=2.0 * bound, label="choice of a parent")] for _ in range(wanted)
             ]
             if generation < self.rounds - 1:
                 pool, spread = self._offspring(np.stack(chosen), spread, draws), spread * 0.7

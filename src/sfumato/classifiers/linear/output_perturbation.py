@@ -3,24 +3,29 @@
 Chaudhuri, Monteleoni & Sarwate, *Differentially private empirical risk minimization*, JMLR 2011, Algorithm 1.
 
 **Guarantee.** The objective ``Σ l(y x·f) + λ/2 ‖f‖²`` is λ-strongly convex and one record adds a gradient of norm at most
-``|l'| ‖x‖ <= 1``, so the minimum moves by at most 1/λ. Noise of density ∝ exp(-β‖b‖) then loses β/λ; β = ε λ. Several
-classes are fitted one against the rest with an equal share each. Features come from public domains and have norm at most
-one.
+``|l'| ‖x‖ <= 1``, so the minimum moves by at most 1/λ, and what is computed of it by ``(1 + 2γ)/λ`` (`privacy.optimum`).
+Noise of density ∝ exp(-β‖b‖) then loses β times that; β = ε λ/(1 + 2γ). Several classes are fitted one against the rest with
+an equal share each. Features come from public domains and have norm at most one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.linear.features import design
-from sfumato.classifiers.linear.objective import minimise, rounded
+from sfumato.classifiers.linear.inputs import as_exact
+from sfumato.classifiers.linear.objective import minimise
 from sfumato.errors import InputError
-from sfumato.privacy import NANO, Meter
+from sfumato.privacy import NANO, Exact, Meter
+from sfumato.privacy.objective import Objective
+from sfumato.privacy.optimum import Perturbation
 from sfumato.records.records import Records
+
+ENOUGH = 1 << 27  # rows for which the minimum is found finely enough; more of them cost a few millionths of ε
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -50,26 +55,28 @@ class OutputPerturbation(PrivateClassifier):
     noise: float = 1.0
     groups: int = 8
 
-    def _train(self, records: Records, meter: Meter) -> None:
+    def _train(self, records: Exact[Records], meter: Meter) -> None:
+        records = as_exact(records)
         if not self.noise > 0:
             raise InputError(f"the length of the noise must be positive, got {self.noise!r}")
-        count = len(records.class_labels)
+        taxonomies, count = self._coding.taxonomies, len(self._coding.class_labels)
         problems = 1 if count == 2 else count
         nano = self._budget(meter) // problems
-        rows = design(records.leaves, records.taxonomies, groups=self.groups)
-        penalty = max(1.0, rows.shape[1] * NANO / nano / self.noise)
-        models = []
-        for c in range(problems):
-            sign = np.where(records.classes == (1 if problems == 1 else c), 1.0, -1.0)
-            # The Meter multiplies by the rows of a person itself; its argument is for one row.
-            added = meter.output_noise(
-                rows.shape[1], beta=float(nano / NANO * penalty) * (1 - 1e-9), sensitivity=1 / penalty, label="coefficients"
-            )
-            exact = minimise(
-                "logistic", rows * sign[:, None], np.ones(len(rows)), penalty=penalty, noise=np.zeros(rows.shape[1])
-            )
-            models.append(rounded(exact + added, NANO / nano / penalty))
-        self.coef_ = np.stack(models)
+        dimension = design(np.empty((0, len(taxonomies)), dtype=np.int32), taxonomies, groups=self.groups).shape[1]
+        penalty = max(1.0, dimension * NANO / nano / self.noise)
+        by = Perturbation("logistic", dimension, penalty, nano / NANO * penalty, on="output", rows=ENOUGH)
+        by = replace(by, beta=by.beta / (1 + 2 * by.within) * (1 - 1e-9))
+        rows = records.map(lambda r: (design(r.leaves, taxonomies, groups=self.groups), r.classes))
+
+        def objective(c: int) -> Exact[Objective]:
+            def signed(table: tuple[Floats, NDArray[np.integer]]) -> Objective:
+                sign = np.where(table[1] == c, 1.0, -1.0)
+                return Objective("logistic", table[0] * sign[:, None], np.ones(sign.size), penalty)
+
+            return rows.map(signed)
+
+        classes = [1] if problems == 1 else range(problems)
+        self.coef_ = np.stack([meter.optimum(objective(c), minimise, by=by, label="coefficients") for c in classes])
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
         scores = design(leaves, self._coding.taxonomies, groups=self.groups) @ self.coef_.T

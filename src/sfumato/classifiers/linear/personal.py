@@ -6,7 +6,8 @@
 - *minimum*, *threshold*, *sampling*: one fit at one ε for everybody, for people above t, for a sample with threshold t.
 - *partition*: a model per part at the part's smallest budget, averaged by precision (or voting).
 
-Guarantee: weights and samples are priced by the Meter per budget level; in a part only its own people have weight.
+Guarantee: weights and samples are priced by the Meter per budget level; in a part only its own people have weight. The
+roster is public, row by row; what is absent is what a person's row says.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.linear.objective import CURVATURE, Calibration, Floats, Loss, calibrate, minimise, rounded
+from sfumato.classifiers.linear.objective import Calibration, calibrate, minimise
 from sfumato.errors import InputError
 from sfumato.people.mechanisms.affine import optimal_cap
 from sfumato.people.mechanisms.sampling import keep_thresholds
 from sfumato.people.partition import erm_precision, privacy_aware, round_down, utility_based
-from sfumato.privacy import NANO, Meter, Nano, NanoArray, PersonBudgets
+from sfumato.privacy import NANO, Exact, Meter, Nano, NanoArray, PersonBudgets
+from sfumato.privacy.objective import Floats, LossKind, Objective
 from sfumato.privacy.units import epsilon_text
 
 GRADIENT = 0.25  # public guess of the mean squared gradient of a record
@@ -32,10 +34,11 @@ _MOST_CELLS = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What every mechanism gets: rows ``y x`` with ‖x‖ <= 1, the level of each row, the roster, and the split."""
+    """What every mechanism gets: private rows ``y x`` with ‖x‖ <= 1, and the public level of each row in the roster."""
 
-    kind: Loss
-    signed: Any  # an array, or a sparse matrix of rows with ‖x‖₁ <= length
+    kind: LossKind
+    signed: Exact[Any]  # an array, or a sparse matrix of rows with ‖x‖₁ <= length
+    dimension: int
     groups: NDArray[np.int64]
     budgets: PersonBudgets
     regularization: float
@@ -43,22 +46,18 @@ class Training:
     length: float = np.inf
 
     @property
-    def dimension(self) -> int:
-        return int(self.signed.shape[1])
-
-    @property
     def levels(self) -> NanoArray:
         return np.asarray(self.budgets.levels // self.split)
 
     def calibrated(self, nano: Nano, meter: Meter) -> Calibration:
-        moves = 2 if meter.neighbours == "replacement" else 1
         return calibrate(
             nano,
             kind=self.kind,
             dimension=self.dimension,
-            moves=moves,
+            moves=2 if meter.neighbours == "replacement" else 1,
             regularization=self.regularization,
             length=self.length,
+            rows=self.groups.size,
         )
 
 
@@ -86,18 +85,14 @@ def train(t: Training, meter: Meter, *, mechanism: str, threshold: Nano | None, 
     raise InputError(f"unknown mechanism {mechanism!r}; known: {', '.join(PERSONAL)}")
 
 
-def _fit(t: Training, meter: Meter, at: Calibration, per_group: Floats, label: str, rows: Any = slice(None)) -> Floats:
-    noise = meter.objective_noise(
-        t.dimension,
-        beta=at.beta,
-        weights=per_group,
-        curvature=CURVATURE[t.kind],
-        penalty=at.penalty,
-        length=at.length,
-        label=label,
-    )
-    model = minimise(t.kind, t.signed[rows], per_group[t.groups[rows]], penalty=at.penalty, noise=noise)
-    return rounded(model, at.scale)
+def _fit(
+    t: Training, meter: Meter, at: Calibration, per_group: Floats, label: str, rows: NDArray[np.intp] | None = None
+) -> Floats:
+    """The model of the rows with these public places, or of all."""
+    signed = t.signed if rows is None else t.signed[rows]
+    weights = per_group[t.groups if rows is None else t.groups[rows]]
+    objective = signed.map(lambda z: Objective(t.kind, z, weights, at.penalty))
+    return meter.optimum(objective, minimise, by=at.by, weights=per_group, label=label)
 
 
 def cap_for(budgets: PersonBudgets, dimension: int) -> Nano:
@@ -144,10 +139,17 @@ def _sampling(t: Training, meter: Meter, level: Nano) -> Fitted:
         )
     # One cell per record: column = level, row = place among the records of that level.
     present = np.arange(int(heads.max()))[:, None] < heads[None, :]
+
+    def of_sample(both: tuple[Any, NDArray[np.int64]]) -> Objective:
+        signed, drawn = both
+        rows = np.sort(order[drawn.T[present.T] > 0])
+        return Objective(t.kind, signed[rows], np.ones(rows.size), at.penalty)
+
     with meter.sampled(thresholds) as sample:
-        kept = sample(present.astype(np.int64)).T[present.T] > 0
-        rows = np.sort(order[kept])
-        model = _fit(t, meter, at, np.ones(t.budgets.groups), "objective perturbation on a sample", rows)
+        objective = t.signed.zip(sample(Exact(present.astype(np.int64)))).map(of_sample)
+        everybody = np.ones(t.budgets.groups)
+        label = "objective perturbation on a sample"
+        model = meter.optimum(objective, minimise, by=at.by, weights=everybody, label=label)
     size = float(np.dot(t.budgets.counts, thresholds / 2.0**63))
     return Fitted(model[None, :], np.ones(1), {"threshold": epsilon_text(level), "expected_sample": round(size)})
 

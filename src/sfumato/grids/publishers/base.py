@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -15,10 +14,11 @@ from sfumato.errors import InputError
 from sfumato.grids.published.cuts import Cut, ScoreCut, cell_codes
 from sfumato.grids.published.network import Network
 from sfumato.grids.published.synopsis import Synopsis
-from sfumato.grids.publishers.one_grid import TOO_SMALL, Weights, factor_of
+from sfumato.grids.publishers.one_grid import TOO_SMALL, Weights
 from sfumato.grids.publishers.opening import open_for_release, synthesized
 from sfumato.grids.publishers.task import Task
 from sfumato.privacy.budgets import PersonBudgets
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.noise import laplace_variance
 from sfumato.privacy.units import Epsilon, Nano, positive_nano
@@ -127,19 +127,15 @@ class Publisher(ABC):
             table, schema=schema, meter=meter, source=source, nano=self.nano, budgets=self.budgets
         )
         task = Task.of(dataset.schema, self.target, self.attributes)
-        self.expected(task, factor_of(meter))
+        self.expected(task, meter.terms.factor)
         roster = None if self.budgets is None else (self.budgets, Weights.of(self.budgets).groups)
-
-        @cache
-        def records() -> Records:
-            return read_records(dataset, task.attributes, self.target, where=where, roster=roster)
-
+        records = read_records(dataset, task.attributes, self.target, where=where, roster=roster)
         self.synopsis = self.release(records, task, meter)
         return self
 
     @abstractmethod
-    def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Synopsis | Network:
-        """The release of `task` from `records` that are read when first needed, through `meter`."""
+    def release(self, records: Exact[Records], task: Task, meter: Meter) -> Synopsis | Network:
+        """The release of `task` from `records`, through `meter`: whatever it is made of, the Meter told."""
 
     def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
         """What public facts say beforehand; whatever they rule out is refused here, before anything is charged.
@@ -176,17 +172,17 @@ class Publisher(ABC):
         """What the number of records costs: nothing if it is public, else 3% of the budget."""
         return Nano(0 if self.rows is not None else max(1, budget * 3 // 100))
 
-    def _size(self, records: Callable[[], Records], meter: Meter, budget: Nano) -> tuple[float, Nano]:
+    def _size(self, records: Exact[Records], meter: Meter, budget: Nano) -> tuple[float, Nano]:
         """The number of records, public or noisy, and what is left of the budget."""
         if self.rows is not None:
             return float(self.rows), budget
         rate = self._size_share(budget)
-        noisy = meter.laplace(lambda: np.array([records().total]), rate=rate, label=f"{self.mechanism}: number of records")
+        noisy = meter.laplace(records.map(lambda r: [r.total]), rate=rate, label=f"{self.mechanism}: number of records")
         return float(max(2, int(noisy[0]))), Nano(budget - rate)
 
     def _publish(
         self,
-        records: Callable[[], Records],
+        records: Exact[Records],
         task: Task,
         meter: Meter,
         *,
@@ -198,12 +194,11 @@ class Publisher(ABC):
         """Noisy class counts of every cell: a record is in one of them, so the loss is the rate."""
         cells = int(np.prod([c.size for c in cuts], dtype=np.int64)) if cuts else 1
 
-        def exact() -> NDArray[np.int64]:
-            found = records()
+        def counted(found: Records) -> NDArray[np.int64]:
             code = found.classes.astype(np.int64) * cells + cell_codes(cuts, found.leaves)
             return weighted_bincount(code, found.weights, task.classes * cells)
 
-        noisy = meter.laplace(exact, rate=rate, label=f"{self.mechanism}: counts")
+        noisy = meter.laplace(records.map(counted), rate=rate, label=f"{self.mechanism}: counts")
         return self._synopsis(task, meter, cuts=cuts, noisy=noisy, rate=rate, size=size, parameters=parameters)
 
     def _synopsis(

@@ -14,9 +14,8 @@ is public.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +24,9 @@ from sfumato.errors import InputError
 from sfumato.grids.published.cuts import Cut
 from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.base import Publisher, noise_of
-from sfumato.grids.publishers.one_grid import factor_of
 from sfumato.grids.publishers.settings import MOST_CELLS
 from sfumato.grids.publishers.task import Task
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.units import Nano
@@ -98,18 +97,22 @@ class DiffGen(Publisher):
         choice_rate(self._each(budget), 1.0)
         return noise_of(budget - self._each(budget) * self.steps), ""
 
-    def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Synopsis:
-        budget = self._budget(factor_of(meter))
+    def release(self, records: Exact[Records], task: Task, meter: Meter) -> Synopsis:
+        budget = self._budget(meter.terms.factor)
         each = self._each(budget)
         state = _State([[(0, 0)] for _ in task.attributes])
-        # The score of a node does not change when others are divided.
-        score = cache(lambda j, node: node_score(records(), j, node))
+        # The score of a node does not change when others are divided: it is computed once.
+        score: dict[tuple[int, Node], Exact[int]] = {}
         for step in range(self.steps):
             options = self._options(state, task)
             if not options:
                 break
+            for j, node in options:
+                if (j, node) not in score:
+                    score[j, node] = records.map(partial(node_score, j=j, node=node))
+            first, *others = (score[option] for option in options)
             chosen = meter.choose(
-                partial(_scores, score, options),
+                first.zip(*others),
                 rate=choice_rate(each, 1.0),
                 spread=1,
                 label=f"{self.mechanism}: specialisation {step + 1}",
@@ -136,10 +139,6 @@ class DiffGen(Publisher):
                 if more > 0 and cells // len(nodes) * (len(nodes) + more) <= MOST_CELLS:
                     found.append((j, node))
         return found
-
-
-def _scores(score: Callable[[int, Node], int], options: list[tuple[int, Node]]) -> list[int]:
-    return [score(j, node) for j, node in options]
 
 
 def node_score(records: Records, j: int, node: Node) -> int:

@@ -29,6 +29,7 @@ from sfumato.grids.search.pool import Pool, enumerate_grids
 from sfumato.grids.search.quality import PAPER_DENOMINATOR, Quality
 from sfumato.grids.search.scoring import Scorer, score_pool
 from sfumato.privacy.budgets import PersonBudgets
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.units import NANO, Nano
@@ -98,11 +99,6 @@ class Chosen:
     most_cells: int
 
 
-def factor_of(meter: Meter) -> int:
-    """Units of loss per unit of rate: a person's rows, twice against replacement."""
-    return meter.rows_per_person * (2 if meter.neighbours == "replacement" else 1)
-
-
 def most_grids(settings: Settings, cells: int, classes: int) -> int:
     """Θ, or fewer where grids of so many cells and classes would take too long to score.
 
@@ -126,7 +122,7 @@ def step_rates(
 
 
 def choose_and_count(
-    records: Callable[[], Records],
+    records: Exact[Records],
     meter: Meter,
     *,
     nano: Nano,
@@ -141,15 +137,15 @@ def choose_and_count(
 ) -> Chosen:
     """Algorithm 2 for a budget of `nano` (that of the most generous people).
 
-    `records` is called only after the first step has been charged; `pool` replaces the enumeration (a function of τ).
+    `pool` replaces the enumeration (a function of τ).
     """
     weigh = weights or Weights.of(None)
     size_nano, select_nano, count_nano = step_rates(
-        settings, nano, factor=factor_of(meter), public_size=rows is not None, weights=weigh
+        settings, nano, factor=meter.terms.factor, public_size=rows is not None, weights=weigh
     )
     if rows is None:
         noisy_size = meter.laplace(
-            lambda: np.array([records().total]), rate=size_nano, weights=weigh.groups, label=f"{label}: number of records"
+            records.map(lambda r: [r.total]), rate=size_nano, weights=weigh.groups, label=f"{label}: number of records"
         )
         size = float(max(1, int(noisy_size[0])))
     else:
@@ -163,7 +159,7 @@ def choose_and_count(
     quality = Quality.of(count_nano)
     price = quality.spread if settings.calibration == "spread" else PAPER_DENOMINATOR
     index = meter.choose(
-        lambda: score(records(), candidates, quality),
+        records.map(lambda r: score(r, candidates, quality)),
         rate=choice_rate(select_nano, price),
         spread=price * weigh.groups,
         label=f"{label}: choice among {candidates.size} candidates",
@@ -171,6 +167,6 @@ def choose_and_count(
     grid = candidates.grid(index)
     shape = (classes, *(taxonomies[j].sizes[level] for j, level in grid))
     noisy = meter.laplace(
-        lambda: records().table(grid).reshape(-1), rate=count_nano, weights=weigh.groups, label=f"{label}: counts"
+        records.map(lambda r: r.table(grid).reshape(-1)), rate=count_nano, weights=weigh.groups, label=f"{label}: counts"
     )
     return Chosen(grid, noisy.reshape(shape), count_nano, size, candidates.size, limit)

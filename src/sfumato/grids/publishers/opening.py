@@ -42,12 +42,8 @@ def open_for_release(
         raise InputError("budgets per person need a table with a roster: open(..., budgets=Roster.column('epsilon'))")
     if meter is None:
         people = None if budgets is None else np.array(budgets.levels)
-        meter = Meter(
-            limit=Charge(nano, people),
-            budgets=budgets,
-            rows_per_person=dataset.schema.unit.rows_per_person,
-            source=SECURE if source is None else source,
-        )
+        terms = dataset.schema.terms.up_to(Charge(nano, people), budgets=budgets)
+        meter = Meter.under(terms, source=SECURE if source is None else source)
     elif source is not None:
         raise InputError("give a meter or a source of noise, not both")
     return dataset, meter

@@ -5,16 +5,26 @@ are added one at a time for *discernibility*: how many pairs of records of diffe
 Categories enter with all their values, numbers cut into as many pieces as Lei's rule says. How many columns are taken
 depends on N and public facts only.
 
-**Guarantee.** The number of pairs is as sensitive as N is large, so the sound score is ``-u / N``, u being the pairs of
-different classes in the *same* cell (which ranks columns alike). One more record raises u by δ <= N and N by one; since
-u <= N²/2 the score changes by ``(u - N δ)/(N (N + 1))``, in [-1, 1/2]: spread 3/2, plus two units for rounding to
-2**-16. The `columns` choices share half of the budget, the counts get the rest, and steps in sequence add up.
+**Guarantee.** The number of pairs is as sensitive as N is large, so the sound score is ``-u / N`` (0 for an empty table), u
+being the pairs of different classes in the *same* cell (which ranks columns alike). One more record, of class k, raises u
+by δ, the records of other classes in its cell, and N by one: the score changes by ``(u - N δ)/(N (N + 1))``. Between two
+candidates A and B on the same table these changes differ by at most ``N/(N + 1) < 1``:
+
+- Of the N records let m be of other classes than k, V the pairs of different classes among those m. Then
+  ``u_A - N δ_A <= u_A <= m (N - m) + V``.
+- B puts δ_B = m - e of the m into the record's cell. Their own pairs count in u_B, so V - u_B is at most the pairs with one
+  of the e others, ``e (m - e) + e²/2``; and ``N δ_B - u_B <= N (m - e) - V + e (m - e) + e²/2``.
+- The sum is at most ``2 N m - m² - e (N - m) - e²/2 <= N²``; divide by N (N + 1). An empty table has no pairs before or
+  after: its scores do not change.
+
+N is private, so 1 is paid. Scores are rounded down to multiples of 2**-16, which moves a difference of changes by less than
+two units; being a multiple of the unit itself it is at most one unit above 1. The `columns` choices share half of the
+budget, the counts get the rest, and steps in sequence add up.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -23,17 +33,17 @@ import numpy as np
 from sfumato.grids.published.cuts import cuts_of
 from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.base import Publisher, noise_of
-from sfumato.grids.publishers.one_grid import factor_of
 from sfumato.grids.publishers.settings import MOST_CELLS
 from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.quality import SCALE
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.units import Nano
 from sfumato.records.records import Grid, Records
 from sfumato.registry import Mechanism
 
-SPREAD = 1.5 + 2.0 / SCALE
+SPREAD = 1.0 + 1.0 / SCALE
 
 
 def undiscerned(records: Records, grid: Grid) -> float:
@@ -74,8 +84,8 @@ class PPH(Publisher):
         choice_rate(Nano(left // 2 // len(task.attributes)), SPREAD)  # no more columns are chosen than there are
         return noise_of(left - left // 2), ""
 
-    def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Synopsis:
-        size, budget = self._size(records, meter, self._budget(factor_of(meter)))
+    def release(self, records: Exact[Records], task: Task, meter: Meter) -> Synopsis:
+        size, budget = self._size(records, meter, self._budget(meter.terms.factor))
         per_number = max(2.0, (size / math.sqrt(math.log(max(size, 3.0)))) ** (2.0 / (2 + 3)))
         level = {}
         for j, levels in enumerate(task.taxonomies):
@@ -97,7 +107,7 @@ class PPH(Publisher):
             if not options:
                 break
             chosen = meter.choose(
-                partial(_scores, records, options),
+                records.map(partial(_scores, options)),
                 rate=choice_rate(each, SPREAD),
                 spread=SPREAD,
                 label=f"{self.mechanism}: column {step + 1}",
@@ -109,8 +119,8 @@ class PPH(Publisher):
         return self._publish(records, task, meter, cuts=cuts, rate=rate, size=size, parameters=parameters)
 
 
-def _scores(records: Callable[[], Records], options: list[Grid]) -> list[float]:
-    return [undiscerned(records(), option) for option in options]
+def _scores(options: list[Grid], records: Records) -> list[float]:
+    return [undiscerned(records, option) for option in options]
 
 
 MECHANISM = Mechanism(

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import combinations
 from typing import Any, Literal, get_args
 
@@ -34,7 +33,7 @@ from sfumato.errors import InputError
 from sfumato.grids.published.bits import Bits, bits_for
 from sfumato.grids.published.network import Link, Network, Parents, whole_columns
 from sfumato.grids.publishers.base import Publisher, noise_of
-from sfumato.grids.publishers.one_grid import TOO_SMALL, factor_of
+from sfumato.grids.publishers.one_grid import TOO_SMALL
 from sfumato.grids.publishers.settings import MOST_CELLS
 from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.dependence import F_SPREAD, R_SPREAD, dependence, fixed_by_parents
@@ -47,6 +46,7 @@ from sfumato.grids.search.parents import (
     scorer,
     useful_options,
 )
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.units import NANO, Nano
@@ -126,12 +126,11 @@ class PrivBayes(Publisher):
         k = self.useful_degree(count, self.rows, left / NANO)
         return noise_of((left if k else budget) // (count - k)), " (error of each marginal count)"
 
-    def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Network:
+    def release(self, records: Exact[Records], task: Task, meter: Meter) -> Network:
         columns, code, binary = self._columns(task)
         if code is not None:
-            plain = records
-            records = cache(lambda: code.records(plain()))
-        size, budget = self._size(records, meter, self._budget(factor_of(meter)))
+            records = records.map(code.records)
+        size, budget = self._size(records, meter, self._budget(meter.terms.factor))
         make = self._binary if binary else self._general
         links, tables, rate, figures = make(records, columns, meter, size, budget)
         shared = {"usefulness": self.usefulness, "select": self.select, "public_rows": self.rows}
@@ -173,7 +172,7 @@ class PrivBayes(Publisher):
     # --- binary columns, score F -----------------------------------------------------------------------------------
 
     def _binary(
-        self, records: Callable[[], Records], columns: tuple[Levels, ...], meter: Meter, size: float, budget: Nano
+        self, records: Exact[Records], columns: tuple[Levels, ...], meter: Meter, size: float, budget: Nano
     ) -> tuple[list[Link], Tables, int, dict[str, Any]]:
         count = len(columns)
         each_choice, left = self._shares(count, budget, F_SPREAD)
@@ -214,7 +213,7 @@ class PrivBayes(Publisher):
     # --- general columns, score R ----------------------------------------------------------------------------------
 
     def _general(
-        self, records: Callable[[], Records], columns: tuple[Levels, ...], meter: Meter, size: float, budget: Nano
+        self, records: Exact[Records], columns: tuple[Levels, ...], meter: Meter, size: float, budget: Nano
     ) -> tuple[list[Link], Tables, int, dict[str, Any]]:
         count = len(columns)
         each_choice, left = self._shares(count, budget, R_SPREAD)
@@ -230,10 +229,17 @@ class PrivBayes(Publisher):
         return links, tables, rate, {"score": "R", "degree": degree}
 
     def _choose(
-        self, score: Callable[[int, Parents], float], spread: float, options: list[Link], meter: Meter, nano: Nano, step: int
+        self,
+        score: Callable[[int, Parents], Exact[float]],
+        spread: float,
+        options: list[Link],
+        meter: Meter,
+        nano: Nano,
+        step: int,
     ) -> int:
+        first, *others = (score(x, parents) for x, parents in options)
         return meter.choose(
-            lambda: [score(x, parents) for x, parents in options],
+            first.zip(*others),
             rate=choice_rate(nano, spread),
             spread=spread,
             label=f"{self.mechanism}: column {step}",
@@ -241,14 +247,14 @@ class PrivBayes(Publisher):
 
     def _count(
         self,
-        records: Callable[[], Records],
+        records: Exact[Records],
         columns: tuple[Levels, ...],
         link: Link,
         meter: Meter,
         rate: int,
     ) -> NDArray[np.int64]:
         noisy = meter.laplace(
-            lambda: joint(records(), columns, *link).reshape(-1), rate=rate, label=f"{self.mechanism}: marginal"
+            records.map(lambda r: joint(r, columns, *link).reshape(-1)), rate=rate, label=f"{self.mechanism}: marginal"
         )
         return noisy.reshape(columns[link[0]].leaves, -1)
 

@@ -6,7 +6,7 @@ why they keep their budget are in `one_grid` and `stacking`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -16,13 +16,14 @@ from sfumato.grids.published.cleaning import Cleaning
 from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.automatic import automatic
 from sfumato.grids.publishers.base import Publisher, noise_of
-from sfumato.grids.publishers.one_grid import Weights, factor_of
+from sfumato.grids.publishers.one_grid import Weights
 from sfumato.grids.publishers.settings import Calibration, Settings
 from sfumato.grids.publishers.stacking import counts_rate, release_grids
 from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.pool import Order
 from sfumato.grids.search.scoring import Scorer, score_pool
 from sfumato.privacy.budgets import PersonBudgets
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.units import NANO
 from sfumato.records.records import Records
@@ -128,13 +129,13 @@ class PrivPfC(Publisher):
             note += ", if class counts (2% of the budget) say that there is enough to find"
         return noise_of(rate, weights.average), note
 
-    def release(self, records: Callable[[], Records], task: Task, meter: Meter, *, score: Scorer = score_pool) -> Synopsis:
-        """The release of `task` from `records` that are read when first needed, through `meter`.
+    def release(self, records: Exact[Records], task: Task, meter: Meter, *, score: Scorer = score_pool) -> Synopsis:
+        """The release of `task` from `records`, through `meter`.
 
         `score` lets experiments keep scores between runs.
         """
         weights = Weights.of(self.budgets)
-        settings = self.settings(task, factor_of(meter))
+        settings = self.settings(task, meter.terms.factor)
         cuts, chosen, figures = release_grids(
             records, task, meter, nano=self.nano, settings=settings, rows=self._public_rows(), weights=weights, score=score
         )

@@ -14,9 +14,7 @@ losses add up.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,11 +22,12 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.grids.published.cuts import Cut, ScoreCut, buckets, cell_codes, cuts_of, score_levels
 from sfumato.grids.publishers.automatic import SECOND
-from sfumato.grids.publishers.one_grid import TOO_SMALL, Chosen, Weights, choose_and_count, factor_of, most_grids, step_rates
+from sfumato.grids.publishers.one_grid import TOO_SMALL, Chosen, Weights, choose_and_count, most_grids, step_rates
 from sfumato.grids.publishers.settings import Settings
 from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.pool import Pool, crossed, enumerate_grids
 from sfumato.grids.search.scoring import Scorer, score_pool
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.units import NANO, Nano
 from sfumato.records.records import Records
@@ -38,7 +37,7 @@ CLASS_PART = 50  # one part in this many goes into the class counts
 
 
 def release_grids(
-    records: Callable[[], Records],
+    records: Exact[Records],
     task: Task,
     meter: Meter,
     *,
@@ -98,21 +97,21 @@ def _class_rate(nano: Nano, factor: int, weights: Weights) -> tuple[Nano, Nano]:
 
 
 def _class_counts(
-    records: Callable[[], Records], task: Task, meter: Meter, nano: Nano, rows: int | None, weights: Weights
+    records: Exact[Records], task: Task, meter: Meter, nano: Nano, rows: int | None, weights: Weights
 ) -> tuple[Nano, int, float]:
     """What is left of the budget, the number of records, and ε times those outside the most frequent class.
 
     Records of less weight than the heaviest count for less, as their budgets do.
     """
-    part, rate = _class_rate(nano, factor_of(meter), weights)
-    noisy = meter.laplace(lambda: records().table(()), rate=rate, weights=weights.groups, label="class counts")
+    part, rate = _class_rate(nano, meter.terms.factor, weights)
+    noisy = meter.laplace(records.map(lambda r: r.table(())), rate=rate, weights=weights.groups, label="class counts")
     size = max(1, int(noisy.sum())) if rows is None else weights.total(rows)
-    rarer = max(0.0, float(size - noisy.max())) / weights.top * (nano - part) / factor_of(meter) / NANO
+    rarer = max(0.0, float(size - noisy.max())) / weights.top * (nano - part) / meter.terms.factor / NANO
     return Nano(nano - part), size if rows is None else rows, rarer
 
 
 def _second(
-    records: Callable[[], Records],
+    records: Exact[Records],
     task: Task,
     meter: Meter,
     first: Chosen,
@@ -126,9 +125,7 @@ def _second(
     bucket = buckets(first.noisy, first.rate / NANO)
     scored = (*task.taxonomies, score_levels())
 
-    @cache
-    def with_score() -> Records:
-        plain = records()
+    def with_score(plain: Records) -> Records:
         score = bucket[cell_codes(inner, plain.leaves)]
         return replace(plain, taxonomies=scored, leaves=np.asfortranarray(np.column_stack([plain.leaves, score])))
 
@@ -138,7 +135,7 @@ def _second(
         return crossed(plain, scored, len(task.taxonomies), cells=limit)
 
     second = choose_and_count(
-        with_score,
+        records.map(with_score),
         meter,
         nano=nano,
         taxonomies=scored,

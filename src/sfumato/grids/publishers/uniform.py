@@ -15,7 +15,6 @@ with noise of rate ε_count lose ε_count; with the number of records the losses
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -23,9 +22,9 @@ from sfumato.errors import InputError
 from sfumato.grids.published.cuts import Cut
 from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.base import Publisher, noise_of
-from sfumato.grids.publishers.one_grid import factor_of
 from sfumato.grids.publishers.settings import MOST_CELLS
 from sfumato.grids.publishers.task import Task
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.units import NANO
 from sfumato.records.records import Records
@@ -83,8 +82,8 @@ class UniformGrid(Publisher):
         budget = self._budget(factor)
         return noise_of(budget - self._size_share(budget)), ""
 
-    def release(self, records: Callable[[], Records], task: Task, meter: Meter) -> Synopsis:
-        size, rate = self._size(records, meter, self._budget(factor_of(meter)))
+    def release(self, records: Exact[Records], task: Task, meter: Meter) -> Synopsis:
+        size, rate = self._size(records, meter, self._budget(meter.terms.factor))
         d = len(task.attributes)
         wanted = min(
             uniform_cells(self.rule, records=size, epsilon=rate / NANO, columns=d), float(MOST_CELLS) / task.classes

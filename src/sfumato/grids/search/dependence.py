@@ -41,9 +41,8 @@ def dependence(joint: NDArray[np.int64]) -> float:
     n = int(joint.sum())
     if n == 0:
         return 0.0
-    if n >= 1 << 30:
-        raise InputError("too many records for exact scores")
-    gaps = np.abs(n * joint - joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True))
+    exact = joint if n < 1 << 30 else joint.astype(object)  # Python's integers, where products pass 64 bits
+    gaps = np.abs(n * exact - exact.sum(axis=1, keepdims=True) * exact.sum(axis=0, keepdims=True))
     return float(sum(gaps.reshape(-1).tolist()) * SCALE // (2 * n)) / SCALE
 
 

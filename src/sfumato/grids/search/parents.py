@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.grids.published.network import Link, Parents
+from sfumato.privacy.exact import Exact
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records, weighted_bincount
 
@@ -79,13 +80,13 @@ def _fitted(
 
 
 def scorer(
-    records: Callable[[], Records], columns: tuple[Levels, ...], score: Callable[[NDArray[np.int64]], float]
-) -> Callable[[int, Parents], float]:
+    records: Exact[Records], columns: tuple[Levels, ...], score: Callable[[NDArray[np.int64]], float]
+) -> Callable[[int, Parents], Exact[float]]:
     """Scores of candidates, each counted once: most are candidates again in the next step."""
 
     @cache
-    def of(x: int, parents: Parents) -> float:
-        return score(joint(records(), columns, x, parents))
+    def of(x: int, parents: Parents) -> Exact[float]:
+        return records.map(lambda r: score(joint(r, columns, x, parents)))
 
     return of
 

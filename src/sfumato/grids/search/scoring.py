@@ -55,7 +55,7 @@ def _score(
 ) -> tuple[NDArray[np.float64], float, float]:
     began = clock()
     total = records.total
-    if total * SCALE >= 1 << 53:
+    if total * SCALE >= 1 << 62:
         raise InputError("too many records (or too heavy weights) for exact scores; lower the weights")
     rows = Rows.of(records)
     rolling = Rolling(records.taxonomies, quality, rows.numbers, total)
@@ -70,7 +70,17 @@ def _score(
     units = alike.units
     if rows.binary:
         units += total * (SCALE // 2)
-    return units / SCALE, counting, clock() - began - counting
+    return _doubles(units, total) / SCALE, counting, clock() - began - counting
+
+
+def _doubles(units: NDArray[np.int64], total: int) -> NDArray[np.int64]:
+    """Scores that float64 holds exactly.
+
+    Those of a huge table are all lowered by the best, which shifts them alike and changes no choice, and held at the end of
+    float64's whole numbers. If one record changes scores by amounts in an interval, it does so afterwards in the interval
+    less the change of the best; that contains 0, and holding shortens changes only: the spread stays.
+    """
+    return units if total * SCALE < 1 << 53 else np.maximum(units - units.max(), 1 - (1 << 53))
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,7 +114,8 @@ def _runs_that_may_be_cut(gaps: Floats, lengths: Ints, reach: float) -> NDArray[
     near = (before < reach) & (after < reach)
     longer = np.concatenate([[0], lengths, [0]])
     whole = (longer[:-2] * np.where(near, before, 0) < reach) | (longer[2:] * np.where(near, after, 0) < reach)
-    parts = lengths < reach / before + reach / after
+    with np.errstate(divide="ignore"):  # counts near the end of 64 bits may differ by less than a float can tell
+        parts = lengths < reach / before + reach / after
     return near & (whole | parts) & (lengths > 1)
 
 

@@ -12,17 +12,17 @@ second share among the cluster's bins: at most ``rates[i] - 0.85 rates[i]``. The
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.histograms.budgets import Ints, share
+from sfumato.histograms.budgets import Ints, addable, share
 from sfumato.histograms.estimation.clustering import greedy_clusters, optimal_clusters
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
-from sfumato.privacy import NANO, Meter
+from sfumato.privacy import NANO, Exact, Meter
 from sfumato.privacy.noise import laplace_variance
 from sfumato.registry import Mechanism, Parameter
 
@@ -31,7 +31,7 @@ THRESHOLD = 0.35
 
 
 def ahp(
-    counts: Callable[[], Ints],
+    counts: Exact[Ints],
     *,
     rates: Ints,
     meter: Meter,
@@ -39,7 +39,7 @@ def ahp(
 ) -> HistogramEstimate:
     """Noise, sort, cluster, noise the clusters.
 
-    >>> ahp(lambda: np.array([0, 0, 90, 91]), rates=np.full(4, 10**9), meter=Meter()).counts.shape
+    >>> ahp(Exact(np.array([0, 0, 90, 91])), rates=np.full(4, 10**9), meter=Meter()).counts.shape
     (4,)
     """
     if clustering not in ("optimal", "greedy"):
@@ -50,7 +50,7 @@ def ahp(
     size = np.bincount(labels)
     rate = np.full(size.size, np.iinfo(np.int64).max)
     np.minimum.at(rate, labels, second)
-    totals = meter.laplace(lambda: sums(counts(), labels, size.size), rate=rate, label="cluster totals")
+    totals = meter.laplace(counts.map(partial(sums, labels=labels, groups=size.size)), rate=rate, label="cluster totals")
     return HistogramEstimate(
         mechanism="ahp",
         counts=(totals / size)[labels],
@@ -75,7 +75,7 @@ def sorted_clusters(noisy: Ints, rates: Ints, *, penalty: float, clustering: str
 def sums(counts: Ints, labels: Ints, groups: int) -> Ints:
     """Exact integer totals per group."""
     totals = np.zeros(groups, dtype=np.int64)
-    np.add.at(totals, labels, counts)
+    np.add.at(totals, labels, addable(counts))
     return totals
 
 

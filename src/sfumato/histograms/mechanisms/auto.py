@@ -23,7 +23,6 @@ made from the noisy difference. Whichever mechanism follows spends at most the r
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -35,7 +34,7 @@ from sfumato.histograms.mechanisms.covariate import covariate
 from sfumato.histograms.mechanisms.dawa import LATTICE, SHAPE_PERCENT, dawa, dawa_shape, deviations, intervals
 from sfumato.histograms.mechanisms.hierarchical import hierarchical
 from sfumato.histograms.mechanisms.identity import at_most_plain_noise
-from sfumato.privacy import NANO, Meter
+from sfumato.privacy import NANO, Exact, Meter
 from sfumato.privacy.partition import least_cost
 from sfumato.registry import Mechanism
 
@@ -44,10 +43,10 @@ BIN_WEIGHT = 13  # sixteenths: what bin by bin noise leaves, after empirical Bay
 LEAN = 1.0  # noise scales by which stretches are preferred: where the difference drowns, so do the bins
 
 
-def auto_shape(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
+def auto_shape(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """The default for the shape of a histogram.
 
-    >>> auto_shape(lambda: np.arange(100) // 10, rates=np.full(100, 10**9), meter=Meter()).mechanism
+    >>> auto_shape(Exact(np.arange(100) // 10), rates=np.full(100, 10**9), meter=Meter()).mechanism
     'covariate'
     """
     if rates.size < FEWEST_TO_CHOOSE:
@@ -56,10 +55,10 @@ def auto_shape(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> Hist
     return _after(spent, (dawa_shape if stretches else covariate)(counts, rates=left, meter=meter))
 
 
-def auto_ranges(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
+def auto_ranges(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """The default for sums over ranges of ordered bins.
 
-    >>> auto_ranges(lambda: np.arange(100) // 10, rates=np.full(100, 10**9), meter=Meter()).mechanism
+    >>> auto_ranges(Exact(np.arange(100) // 10), rates=np.full(100, 10**9), meter=Meter()).mechanism
     'dawa'
     """
     if rates.size < FEWEST_TO_CHOOSE:
@@ -73,7 +72,7 @@ def _after(spent: int, made: HistogramEstimate) -> HistogramEstimate:
     return replace(made, losses=made.losses + spent, parameters=chosen)
 
 
-def prefer_stretches(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> tuple[bool, Ints, int]:
+def prefer_stretches(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> tuple[bool, Ints, int]:
     """Whether to measure stretches, the rates that are left, and what a record lost to the question."""
     percent = 5 if rates.size < 2048 else 3
     rate = int(rates.min()) * percent // 100 // (2 * LATTICE + BIN_WEIGHT)
@@ -81,7 +80,7 @@ def prefer_stretches(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -
         raise InputError("the budget is too small to choose a mechanism; raise epsilon or name one")
     typical = float(np.median(rates))
     noisy = meter.laplace(
-        lambda: np.array([error_difference(counts(), typical)]),
+        counts.map(lambda found: np.array([error_difference(found, typical)])),
         rate=rate,
         weights=2 * LATTICE + BIN_WEIGHT,
         label="which mechanism",
@@ -96,7 +95,8 @@ def error_difference(counts: Ints, rate: float) -> int:
     total_rate = rate * (100 - SHAPE_PERCENT) / 100
     cost = deviations(counts, lines) + round(LATTICE * NANO / total_rate)
     partition = int(cost[least_cost(lines.starts, lines.stops, cost)].sum())
-    capped = int(np.minimum(counts, int(NANO / rate)).sum())
+    most = int(NANO / rate)
+    capped = int(np.clip(counts, -most, most).sum())
     return partition - BIN_WEIGHT * capped
 
 

@@ -13,8 +13,6 @@ only a few records" competes as a simpler explanation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from sfumato.histograms.budgets import Floats, Ints
@@ -23,7 +21,7 @@ from sfumato.histograms.estimation.measurements import Measurement
 from sfumato.histograms.estimation.npmle import MARGIN, REACH, Cells, gather, learn_prior, spread_back
 from sfumato.histograms.mechanisms.geb import FEW_RECORDS, shrink
 from sfumato.histograms.mechanisms.identity import at_most_plain_noise
-from sfumato.privacy import NANO, Meter
+from sfumato.privacy import NANO, Exact, Meter
 from sfumato.registry import Mechanism
 
 WINDOWS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -33,10 +31,10 @@ TRIAL_STEPS, FINAL_STEPS = 25, 25
 GRID_STEP = 0.5
 
 
-def covariate(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
+def covariate(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """Noise every bin, shrink every bin towards what its neighbours suggest.
 
-    >>> covariate(lambda: np.arange(100) // 10, rates=np.full(100, 10**9), meter=Meter()).counts.shape
+    >>> covariate(Exact(np.arange(100) // 10), rates=np.full(100, 10**9), meter=Meter()).counts.shape
     (100,)
     """
     noisy = meter.laplace(counts, rate=rates, label="histogram counts")

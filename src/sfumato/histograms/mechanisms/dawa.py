@@ -17,9 +17,8 @@ rounded down, that is at most ``ceil(32 (1 - 1/L))`` units. The choice of the pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from sfumato.histograms.estimation.measurements import Measurement
 from sfumato.histograms.mechanisms.ahp import sums
 from sfumato.histograms.mechanisms.geb import shrink
 from sfumato.histograms.mechanisms.hierarchical import best_branching, measure_tree, reconcile
-from sfumato.privacy import NANO, Meter, Nano
+from sfumato.privacy import NANO, Exact, Meter, Nano
 from sfumato.registry import Mechanism
 
 RANGE_PERCENT, SHAPE_PERCENT = 25, 50  # of the budget for the partition
@@ -83,7 +82,8 @@ def deviations(counts: Ints, lines: Intervals) -> Ints:
     >>> deviations(np.array([0, 2**62]), intervals(2)).tolist()[-1] > 0
     True
     """
-    counts = np.minimum(counts, (1 << 57) // counts.size**2)
+    most = (1 << 57) // counts.size**2
+    counts = np.clip(counts, -most, most)
     out = np.zeros(lines.starts.size, dtype=np.int64)
     lengths = lines.lengths
     prefix = np.concatenate([[0], np.cumsum(counts)])
@@ -101,7 +101,7 @@ def deviations(counts: Ints, lines: Intervals) -> Ints:
     return out
 
 
-def stretches(counts: Callable[[], Ints], *, nano: Nano, total_rate: int, bins: int, meter: Meter) -> Ints:
+def stretches(counts: Exact[Ints], *, nano: Nano, total_rate: int, bins: int, meter: Meter) -> Ints:
     """The stretch of each bin, chosen at a price of `nano`; `total_rate` is the rate at which totals will be noised."""
     lines = intervals(bins)
     moves = interval_moves(lines)
@@ -111,7 +111,12 @@ def stretches(counts: Callable[[], Ints], *, nano: Nano, total_rate: int, bins: 
     # The noise lowers every interval's cost by its mean, and the best of many by more: a public fee per interval undoes it.
     fee = np.rint(LATTICE * NANO / total_rate + (1 + PATIENCE) / np.expm1(rates / NANO)).astype(np.int64)
     chosen = meter.partition(
-        lines.starts, lines.stops, lambda: deviations(counts(), lines) + fee, rate=rates, moves=moves, label="stretches"
+        lines.starts,
+        lines.stops,
+        counts.map(lambda found: deviations(found, lines) + fee),
+        rate=rates,
+        moves=moves,
+        label="stretches",
     )
     return np.repeat(np.arange(chosen.size), lines.lengths[chosen])
 
@@ -121,7 +126,7 @@ def interval_moves(lines: Intervals) -> Ints:
     return -(-2 * LATTICE * (lines.lengths - 1) // lines.lengths)
 
 
-def _cut(counts: Callable[[], Ints], rates: Ints, meter: Meter, percent: int) -> tuple[Ints, Ints, Nano]:
+def _cut(counts: Exact[Ints], rates: Ints, meter: Meter, percent: int) -> tuple[Ints, Ints, Nano]:
     """Stretch of each bin, the rate left for each stretch, and the price of the cut."""
     first, _ = share(rates.min(keepdims=True), percent)
     nano = Nano(int(first[0]))
@@ -130,10 +135,10 @@ def _cut(counts: Callable[[], Ints], rates: Ints, meter: Meter, percent: int) ->
     return labels, np.minimum.reduceat(second, np.flatnonzero(np.diff(labels, prepend=-1))), nano
 
 
-def dawa(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
+def dawa(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """Cut, measure the stretches (by a tree where there are many), spread evenly. For range queries.
 
-    >>> dawa(lambda: np.array([9, 9, 9, 9, 0, 0, 0, 0]), rates=np.full(8, 10**9), meter=Meter()).counts.shape
+    >>> dawa(Exact(np.array([9, 9, 9, 9, 0, 0, 0, 0])), rates=np.full(8, 10**9), meter=Meter()).counts.shape
     (8,)
     """
     labels, left, nano = _cut(counts, rates, meter, RANGE_PERCENT)
@@ -141,7 +146,9 @@ def dawa(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramE
         b, h = max(left.size, 2), 1
     else:
         b, h = best_branching(left.size)
-    tree, losses = measure_tree(lambda: sums(counts(), labels, left.size), rates=left, meter=meter, branching=b, height=h)
+    tree, losses = measure_tree(
+        counts.map(partial(sums, labels=labels, groups=left.size)), rates=left, meter=meter, branching=b, height=h
+    )
     totals, variance = reconcile(tree, branching=b)
     size = np.bincount(labels)
     return HistogramEstimate(
@@ -155,14 +162,16 @@ def dawa(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramE
     )
 
 
-def dawa_shape(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
+def dawa_shape(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """Cut, measure the stretches, shrink their totals by empirical Bayes, spread evenly. For the shape.
 
-    >>> dawa_shape(lambda: np.array([9, 9, 9, 9, 0, 0, 0, 0]), rates=np.full(8, 10**9), meter=Meter()).counts.shape
+    >>> dawa_shape(Exact(np.array([9, 9, 9, 9, 0, 0, 0, 0])), rates=np.full(8, 10**9), meter=Meter()).counts.shape
     (8,)
     """
     labels, left, nano = _cut(counts, rates, meter, SHAPE_PERCENT)
-    totals = meter.laplace(lambda: sums(counts(), labels, left.size), rate=left, label="totals of stretches")
+    totals = meter.laplace(
+        counts.map(partial(sums, labels=labels, groups=left.size)), rate=left, label="totals of stretches"
+    )
     mean, variance = shrink(totals, left, simpler=False)
     size = np.bincount(labels)
     return HistogramEstimate(

@@ -20,7 +20,6 @@ Noise of a smaller rate is noise of the full rate plus more noise, so accuracy c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
@@ -31,7 +30,7 @@ from sfumato.errors import InputError, PrivacyError
 from sfumato.histograms.budgets import Floats, Ints
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.mechanisms.ahp import CLUSTERING, ahp
-from sfumato.privacy import Meter
+from sfumato.privacy import Exact, Meter
 from sfumato.registry import Mechanism, Parameter
 
 ORDER_REFUSED = (
@@ -71,7 +70,7 @@ def published_cost(shares: Floats) -> float:
 
 
 def dpa(
-    counts: Callable[[], Ints],
+    counts: Exact[Ints],
     *,
     rates: Ints,
     meter: Meter,
@@ -91,7 +90,7 @@ def dpa(
 
 
 def sdpa(
-    counts: Callable[[], Ints],
+    counts: Exact[Ints],
     *,
     rates: Ints,
     meter: Meter,

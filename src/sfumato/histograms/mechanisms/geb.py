@@ -15,8 +15,6 @@ to 6, to 9 records (empty bins are then really empty). "No bin holds fewer than 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,7 +23,7 @@ from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
 from sfumato.histograms.estimation.npmle import Cells, gather, learn_prior, posterior, spread_back
 from sfumato.histograms.mechanisms.identity import at_most_plain_noise
-from sfumato.privacy import NANO, Meter
+from sfumato.privacy import NANO, Exact, Meter
 from sfumato.privacy.noise import laplace_variance
 from sfumato.registry import Mechanism
 
@@ -34,10 +32,10 @@ FEW_RECORDS = (3, 6, 9)
 FEW_SCALES = 6.0
 
 
-def geb(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
+def geb(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """Noise every bin, shrink every bin.
 
-    >>> bool(geb(lambda: np.array([0, 0, 90, 91]), rates=np.full(4, 10**9), meter=Meter()).counts.min() >= 0)
+    >>> bool(geb(Exact(np.array([0, 0, 90, 91])), rates=np.full(4, 10**9), meter=Meter()).counts.min() >= 0)
     True
     """
     noisy = meter.laplace(counts, rate=rates, label="histogram counts")

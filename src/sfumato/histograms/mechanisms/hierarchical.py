@@ -14,18 +14,17 @@ is computed from the noisy totals and public variances.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from math import ceil, log
 
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.histograms.budgets import Floats, Ints
+from sfumato.histograms.budgets import Floats, Ints, addable
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
 from sfumato.histograms.mechanisms.identity import identity_rmse
-from sfumato.privacy import Meter
+from sfumato.privacy import Exact, Meter
 from sfumato.privacy.noise import laplace_variance
 from sfumato.registry import Mechanism, Parameter
 
@@ -46,12 +45,10 @@ def best_branching(n: int) -> tuple[int, int]:
     return b, h
 
 
-def hierarchical(
-    counts: Callable[[], Ints], *, rates: Ints, meter: Meter, branching: int | None = None
-) -> HistogramEstimate:
+def hierarchical(counts: Exact[Ints], *, rates: Ints, meter: Meter, branching: int | None = None) -> HistogramEstimate:
     """Measure every level of the tree, then reconcile.
 
-    >>> hierarchical(lambda: np.arange(16), rates=np.full(16, 10**9), meter=Meter()).counts.shape
+    >>> hierarchical(Exact(np.arange(16)), rates=np.full(16, 10**9), meter=Meter()).counts.shape
     (16,)
     """
     n = rates.size
@@ -77,7 +74,7 @@ def _given(branching: int, n: int) -> tuple[int, int]:
 
 
 def measure_tree(
-    counts: Callable[[], Ints], *, rates: Ints, meter: Meter, branching: int, height: int
+    counts: Exact[Ints], *, rates: Ints, meter: Meter, branching: int, height: int
 ) -> tuple[tuple[Measurement, ...], Ints]:
     """Noisy totals per level, coarse first, and the loss of each bin's record."""
     each = rates // height
@@ -89,15 +86,15 @@ def measure_tree(
         width = branching ** (height - level)
         starts = np.arange(0, rates.size, width)
         rate = np.minimum.reduceat(each, starts)
-        totals = meter.laplace(partial(_totals, counts, starts), rate=rate, label=f"tree level {level}")
+        totals = meter.laplace(counts.map(partial(_totals, starts=starts)), rate=rate, label=f"tree level {level}")
         labels = np.arange(rates.size) // width
         levels.append(Measurement(labels, totals, rate))
         losses += rate[labels]
     return tuple(levels), losses
 
 
-def _totals(counts: Callable[[], Ints], starts: Ints) -> Ints:
-    return np.add.reduceat(counts(), starts)
+def _totals(counts: Ints, starts: Ints) -> Ints:
+    return np.add.reduceat(addable(counts), starts)
 
 
 def reconcile(levels: tuple[Measurement, ...], *, branching: int) -> tuple[Floats, Floats]:

@@ -9,22 +9,20 @@ et al. 2009). The yardstick, and the measurement on which `geb`, `covariate` and
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from sfumato.histograms.budgets import Ints
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
-from sfumato.privacy import Meter
+from sfumato.privacy import Exact, Meter
 from sfumato.privacy.noise import laplace_variance
 from sfumato.registry import Mechanism
 
 
-def identity(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
+def identity(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """Noise on every bin; bins with a smaller budget get more of it.
 
-    >>> identity(lambda: np.array([5, 0, 12]), rates=np.full(3, 10**9), meter=Meter()).expected_rmse.__round__(3)
+    >>> identity(Exact(np.array([5, 0, 12])), rates=np.full(3, 10**9), meter=Meter()).expected_rmse.__round__(3)
     1.357
     """
     noisy = meter.laplace(counts, rate=rates, label="histogram counts")

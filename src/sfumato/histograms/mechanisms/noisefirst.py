@@ -11,25 +11,23 @@ remains.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from sfumato.histograms.budgets import Floats, Ints
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
 from sfumato.histograms.mechanisms.identity import at_most_plain_noise
-from sfumato.privacy import Meter
+from sfumato.privacy import Exact, Meter
 from sfumato.privacy.noise import laplace_variance
 from sfumato.registry import Mechanism
 
 LONGEST = 512  # longest stretch that is considered: keeps the work at n times this
 
 
-def noisefirst(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
+def noisefirst(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """Noise every bin, average over stretches of the line.
 
-    >>> noisefirst(lambda: np.array([9, 9, 9, 0, 0]), rates=np.full(5, 10**9), meter=Meter()).counts.shape
+    >>> noisefirst(Exact(np.array([9, 9, 9, 0, 0])), rates=np.full(5, 10**9), meter=Meter()).counts.shape
     (5,)
     """
     noisy = meter.laplace(counts, rate=rates, label="histogram counts")

@@ -7,26 +7,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from sfumato.histograms.budgets import Ints
+from sfumato.histograms.budgets import Ints, addable
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
-from sfumato.privacy import Meter
+from sfumato.privacy import Exact, Meter
 from sfumato.privacy.noise import laplace_variance
 from sfumato.registry import Mechanism
 
 
-def uniform(counts: Callable[[], Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
+def uniform(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     """The same estimate in every bin.
 
-    >>> uniform(lambda: np.array([500, 700]), rates=np.full(2, 10**9), meter=Meter()).counts.shape
+    >>> uniform(Exact(np.array([500, 700])), rates=np.full(2, 10**9), meter=Meter()).counts.shape
     (2,)
     """
     rate = np.array([rates.min()])
-    total = meter.laplace(lambda: counts().sum(keepdims=True), rate=rate, label="total")
+    total = meter.laplace(counts.map(lambda found: addable(found).sum(keepdims=True)), rate=rate, label="total")
     n = rates.size
     return HistogramEstimate(
         mechanism="uniform",

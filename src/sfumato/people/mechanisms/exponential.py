@@ -26,7 +26,7 @@ from sfumato.people.error_law import DiscreteLaw
 from sfumato.people.estimate import Estimate
 from sfumato.people.linear import lattice_words
 from sfumato.people.question import Question
-from sfumato.people.reading import Integers, Reader
+from sfumato.people.reading import Integers, Reader, fitted
 from sfumato.privacy import NANO, Charge, Meter
 from sfumato.registry import Mechanism
 
@@ -89,7 +89,7 @@ class ExponentialPlan:
         """Choose an answer by its distance from the data."""
         q = self.question
         chosen = meter.choose(
-            lambda: self.scores(reader.group_sums()),
+            reader.group_sums().map(lambda found: self.scores(fitted(found, q.budgets.groups))),
             rate=1,
             spread=2 * self.costs * q.record_reach,
             label="personalized exponential mechanism",

@@ -24,7 +24,7 @@ from sfumato.people.estimate import Estimate
 from sfumato.people.linear import describe_cap, lattice_words
 from sfumato.people.partition import round_down
 from sfumato.people.question import Question
-from sfumato.people.reading import Reader
+from sfumato.people.reading import Reader, fitted
 from sfumato.privacy import NANO, Charge, Epsilon, Meter, Nano, positive_nano
 from sfumato.privacy.losses import amplified
 from sfumato.registry import Mechanism, Parameter
@@ -91,17 +91,13 @@ class SamplingPlan:
         """Sample exactly, add noise to the sampled sum, divide by the public expected size."""
         q = self.question
 
+        table = reader.group_values().map(lambda found: fitted(found, q.budgets.groups))
+        values = [x for x in range(q.low, q.high + 1) if x != 0]
         with meter.sampled(self.thresholds) as sample:
-
-            def sampled_sum() -> list[int]:
-                table = reader.group_values()
-                total = 0
-                for column, x in enumerate(range(q.low, q.high + 1)):
-                    if x != 0:
-                        total += x * int(sample(table[:, column]).sum())
-                return [total]
-
-            noisy = meter.laplace(sampled_sum, rate=self.rate, weights=q.record_reach, label="sampling")
+            first, *rest = (sample(table[:, x - q.low]) for x in values)
+            kept = first.zip(*rest)
+            total = kept.map(lambda drawn: [sum(x * int(n.sum()) for x, n in zip(values, drawn, strict=True))])
+            noisy = meter.laplace(total, rate=self.rate, weights=q.record_reach, label="sampling")
         mean = float(noisy[0]) / self.expected_size
         scale = q.people * q.unit * NANO / self.rate / self.expected_size
         inside = min(max(mean, float(q.low)), float(q.high))
