@@ -19,7 +19,8 @@ Whatever it touches is marked *not private*.
 """
 
 from sfumato.privacy.calls import Call
-from sfumato.testing.comparison import Compared, compare, log_probability, vector_loss
+from sfumato.testing.comparison import Compared, compare, vector_loss
+from sfumato.testing.likelihood import log_probability
 from sfumato.testing.price_plans import PricePlan, random_plan
 from sfumato.testing.prices import PriceFound, check_price, price_fuzz
 from sfumato.testing.replaying import Replay, replay

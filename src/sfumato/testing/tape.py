@@ -95,13 +95,18 @@ class Tape:
         if call.kind == "deal":
             made = self._dealt(call, kept, draw)
         elif kept is None:
-            made = draw()
+            made = self._drawn(call, draw)
         elif call.kind == "sample":
             made = _same_sample(kept, np.asarray(call.exact))
         else:
             made = _copy(kept.answer)
         self.calls.append(replace(call, answer=_copy(made)))
         return made
+
+    def _drawn(self, call: Call, draw: Callable[[], Any]) -> Any:
+        """The answer, from a source that answers by itself if there is one underneath."""
+        answers = getattr(self.source, "answer", None)
+        return draw() if answers is None else answers(call, draw)
 
     def _dealt(self, call: Call, kept: Call | None, draw: Callable[[], Any]) -> NDArray[np.int64]:
         """A part for each record; records keep theirs in the replay, and one more gets another."""
