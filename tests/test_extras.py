@@ -75,7 +75,7 @@ def test_a_cap_on_polars_rows_needs_polars(hide):
 def test_what_a_device_lacks_is_named(hide, tmp_path):
     policy = Policy(("x", "y"), np.array([10**9] * 2), np.array([[1, 1]]), 2 * 10**9, np.array([10**9] * 2))
     meter = Meter(attributes=policy.attributes, neighbours="item", source=Seeded(1))
-    release = release_histogram([3, 4], policy, meter)
+    release = release_histogram(policy.sums([["x"], ["x", "y"]]), policy, meter)
     for package, use in (
         ("pandas", release.to_frame),
         ("matplotlib", release.plot),

@@ -28,11 +28,17 @@ def fit_estimator(name, frame, source, **how):
     return model.fit(frame.drop(columns="ill"), frame["ill"])
 
 
+def fit_search(name, frame, source, **how):
+    model = c.PrivateNaiveBayes(schema=SCHEMA, target="ill")
+    search = getattr(c, name)(estimator=model, grid={"temper": [0.2, 0.9]}, epsilon=EPSILON, source=source, **how)
+    return search.fit(frame.drop(columns="ill"), frame["ill"])
+
+
 def fit_publisher(name, frame, source, **how):
     return getattr(grids, name)(**{"epsilon": EPSILON, "target": "ill", **how}).fit(frame, schema=SCHEMA, source=source)
 
 
-CASES = {name: (fit_estimator, name, {}) for name in c.__all__} | {
+CASES = {name: (fit_search if name == "PrivateSearch" else fit_estimator, name, {}) for name in c.__all__} | {
     "DiffGen": (fit_publisher, "DiffGen", {}),
     "PPH": (fit_publisher, "PPH", {}),
     "PrivBayes": (fit_publisher, "PrivBayes", {}),
@@ -80,7 +86,7 @@ def test_whatever_meets_noise_came_as_an_exact(case, monkeypatch):
 
 def bytes_of(model):
     """Everything that is stored of it, but for the source that a test gave it."""
-    for part in (model, getattr(model, "model_", None)):
+    for part in (model, getattr(model, "model_", None), getattr(model, "best_estimator_", None)):
         if hasattr(part, "source"):
             part.source = None
     return pickle.dumps(model)

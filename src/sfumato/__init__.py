@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         RecipientBudgets,
         Seeded,
     )
-    from sfumato.releases.session import open
+    from sfumato.releases.opening import open
     from sfumato.tables import Categorical, Numeric, PrivacyUnit, Roster, Schema, Taxonomy
 
 _NAMES = {
@@ -49,7 +49,7 @@ _NAMES = {
     "Seeded": "sfumato.privacy",
     "SfumatoError": "sfumato.errors",
     "Taxonomy": "sfumato.tables",
-    "open": "sfumato.releases.session",
+    "open": "sfumato.releases.opening",
 }
 _FAMILIES = ("attributes", "classifiers", "grids", "histograms", "people", "privacy")
 

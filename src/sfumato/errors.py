@@ -9,6 +9,7 @@ __all__ = [
     "LedgerError",
     "NotInstalledError",
     "PrivacyError",
+    "PrivacyWarning",
     "SchemaError",
     "SfumatoError",
 ]
@@ -36,6 +37,10 @@ class BudgetError(SfumatoError):
 
 class PrivacyError(SfumatoError):
     """The request would void a guarantee, whatever its budget."""
+
+
+class PrivacyWarning(UserWarning):
+    """More may be spent, or told, than each guarantee by itself says. Make it an error to be stopped there."""
 
 
 class LedgerError(SfumatoError):

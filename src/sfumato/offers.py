@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.meter import Meter
-from sfumato.privacy.terms import Neighbours
+from sfumato.privacy.terms import Neighbours, Terms
 from sfumato.privacy.units import Epsilon, positive_nano
 
 if TYPE_CHECKING:
@@ -104,10 +107,14 @@ class Facts:
     rows: int | None = None
     granted: PersonBudgets | None = None
 
-    @property
-    def rows_per_person(self) -> int:
-        """How many rows of one person may count."""
-        return self.schema.unit.rows_per_person
+    @cached_property
+    def terms(self) -> Terms:
+        """Whom a release protects, at how many rows each, and what each group of people may lose by it; yet without a price.
+
+        Every offer is priced under these terms and carries them to the ledger and the Meter.
+        """
+        granted = None if self.budgets is None or self.granted is None else np.asarray(self.granted.levels)
+        return replace(self.schema.terms, budgets=self.budgets, granted=granted)
 
     def check_where(self, where: str | None) -> None:
         """Refuse a `where` that cannot be read: a typo is found in the preview, not after the table was opened."""
@@ -128,8 +135,8 @@ class Offer:
     Attributes
     ----------
     mechanism : str
-    charge : Charge
-        What the ledger must reserve before `run`.
+    terms : Terms
+        What it is held to: whom it protects, against which neighbour, and at which price.
     expected_rmse : float or None
         Root mean square error as far as public facts decide it.
     note : str
@@ -137,25 +144,39 @@ class Offer:
     run : callable
         ``run(data, meter)``: read, add noise through the Meter, estimate. `data` is a `Dataset` for an offer made from a
         request, and what the family reads (an array, a `Reader`) for one made directly.
-    budgets : PersonBudgets or None
-        The person groups whose losses are kept apart.
     bias_bound : float
         Largest possible bias for any data.
     plan : object
         How it will be done, fixed from public facts; for pictures and experiments.
-    neighbours : "absence", "replacement" or "item"
-        What its promise compares with.
     """
 
     mechanism: str
-    charge: Charge
+    terms: Terms
     expected_rmse: float | None
     note: str
     run: Callable[[Any, Meter], Any] = field(repr=False)
-    budgets: PersonBudgets | None = field(default=None, repr=False)
     bias_bound: float = 0.0
     plan: Any = field(default=None, repr=False)
-    neighbours: Neighbours = "absence"
+
+    def __post_init__(self) -> None:
+        if self.terms.limit is None:
+            raise InputError(f"the offer of {self.mechanism!r} has no price: its terms need a limit (terms.up_to)")
+
+    @property
+    def charge(self) -> Charge:
+        """What the ledger must reserve before `run`, and what the Meter of the release may not pass."""
+        assert self.terms.limit is not None
+        return self.terms.limit
+
+    @property
+    def budgets(self) -> PersonBudgets | None:
+        """The person groups whose losses are kept apart."""
+        return self.terms.budgets
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What its promise compares with."""
+        return self.terms.neighbours
 
     def reading(self, read: Callable[[Any], Any], **changes: Any) -> Offer:
         """The same offer, but for `changes`, over other data: `read` makes of them what this offer's `run` expects."""

@@ -64,7 +64,8 @@ out["stream"] = len(stream.release().values)
 out["leaks"] = len(sa.catalogue_leaks(shop, ["romance"]))
 
 # Enough noise at once to need the cipher and not only the operating system's bits.
-noisy, promise = sa.release_batch(np.zeros((5000, len(policy.attributes)), dtype=np.int64), policy)
+nobody = sa.ItemSums.as_stated(np.zeros((5000, len(policy.attributes)), dtype=np.int64), policy)
+noisy, promise = sa.release_batch(nobody, policy)
 out["batch"] = [bool(noisy.any()), promise.private, "cryptography" in sys.modules]
 
 def said(work):

@@ -9,7 +9,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from sfumato.attributes import Catalogue, ItemGroups, allocate, catalogue_leaks, noisy_leaks, rebuild_counts, release_batch
+from sfumato.attributes import (
+    Catalogue,
+    ItemGroups,
+    ItemSums,
+    allocate,
+    catalogue_leaks,
+    noisy_leaks,
+    rebuild_counts,
+    release_batch,
+)
 from sfumato.attributes.plots import plot_budgets, plot_utility
 from sfumato.errors import InputError
 from sfumato.privacy import Seeded
@@ -47,7 +56,7 @@ def test_noisy_histograms_show_the_correlation_of_the_exact_ones():
     exact = np.stack([base + rng.poisson(10, 20_000), base + rng.poisson(10, 20_000), rng.poisson(50, 20_000)], axis=1)
     catalogue = Catalogue.from_matrix(np.eye(3, dtype=int), ["x", "y", "z"])
     policy = allocate(catalogue, budgets={"x": 0.2, "y": 0.2, "z": 0.2}, epsilon=1)
-    noisy, _ = release_batch(exact, policy, source=Seeded(4))
+    noisy, _ = release_batch(ItemSums.as_stated(exact, policy), policy, source=Seeded(4))
     true = np.corrcoef(exact[:, 0], exact[:, 1])[0, 1]
     (leak,) = noisy_leaks(noisy, policy, ["x"])
     assert leak.predictors[0][0] == "y"

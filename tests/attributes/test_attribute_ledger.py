@@ -9,7 +9,7 @@ import os
 import pytest
 
 from sfumato.attributes import DeviceLedger, Limits, Profile, Recipients
-from sfumato.errors import BudgetError, InputError, LedgerError
+from sfumato.errors import BudgetError, InputError, LedgerError, PrivacyError
 from sfumato.privacy import Charge, RecipientBudgets
 
 SHOP = {"a": ["x", "y"], "b": ["y"]}
@@ -73,7 +73,7 @@ def test_the_charge_is_on_disk_before_the_history_is_read(tmp_path):
         assert stored["spent"]["shop"]["overall"] == person.policy(to="shop").charge.total
         raise RuntimeError("the device dies here")
 
-    with pytest.raises(RuntimeError):
+    with pytest.raises(PrivacyError, match="why is not told"):
         person.release(history, to="shop")
     assert DeviceLedger(path).spent("shop").total > 0
     with pytest.raises(BudgetError):

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.attributes import Catalogue, Policy, Profile, allocate
-from sfumato.attributes.policy import _checksum, exact_loads
-from sfumato.errors import InputError, PrivacyError, SfumatoError
+from sfumato.attributes.policy import exact_loads
+from sfumato.attributes.policy_file import checksum
+from sfumato.errors import PrivacyError, SfumatoError
 
 SHOP = Catalogue.of({"a": ["x", "y"], "b": ["y", "z"], "c": ["z"]})
 BUDGETS = {"x": 0.05, "y": 0.3, "z": 0.2}
@@ -23,7 +24,7 @@ def resealed(**changes) -> str:
     body = json.loads(POLICY.to_json())
     body.pop("checksum")
     body |= changes
-    return json.dumps(body | {"checksum": _checksum(body, None)})
+    return json.dumps(body | {"checksum": checksum(body, None)})
 
 
 def test_round_trip(tmp_path):
@@ -83,7 +84,7 @@ def test_a_policy_beyond_the_persons_own_budgets_is_refused():
         Profile(SHOP, budgets=BUDGETS | {"y": 0.001}, policies=POLICY).release([], to="r", epsilon=0.1)
     with pytest.raises(PrivacyError, match="overall"):
         Profile(SHOP, budgets=BUDGETS, policies=POLICY).release([], to="r", epsilon=0.05)
-    with pytest.raises(InputError, match="another catalogue"):
+    with pytest.raises(PrivacyError, match="another catalogue"):
         Profile({"a": ["x"]}, budgets={"x": 1}, policies=POLICY).release([], to="r", epsilon=0.1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.attributes import AttributeStream, Catalogue, Policy, Profile, allocate
+from sfumato.attributes import AttributeStream, Catalogue, ItemSums, Policy, Profile, allocate
 from sfumato.errors import BudgetError, InputError
 from sfumato.privacy import Meter, Seeded
+from sfumato.privacy.exact import Exact
+from sfumato.testing import reveal
 
 SHOP = Catalogue.of({"a": ["x", "y"], "b": ["y"], "c": ["x"]})
 POLICY = allocate(SHOP, budgets={"x": 0.3, "y": 0.5}, epsilon=0.6)
@@ -24,16 +27,28 @@ def stream(fanout: int, seed: int = 1) -> AttributeStream:
     return AttributeStream(POLICY, meter, catalogue=SHOP, fanout=fanout)
 
 
+class Silent:
+    """No noise; every sum that would have been noised is written down, with its share."""
+
+    def __init__(self, drawn: list[tuple[np.ndarray, int]]) -> None:
+        self.drawn = drawn
+
+    def __call__(self, values: Exact[np.ndarray], parts: int) -> np.ndarray:
+        self.drawn.append((reveal(values).copy(), parts))
+        return reveal(values).copy()
+
+    def hold(self, value: Exact[np.ndarray]) -> Exact[np.ndarray]:
+        reveal(value)
+        return value
+
+
 def silent(s: AttributeStream) -> list[tuple[np.ndarray, int]]:
-    """Turn the noise off and record every sum that would have been noised, with its share."""
-    drawn: list[tuple[np.ndarray, int]] = []
+    s._draw = Silent([])
+    return s._draw.drawn
 
-    def record(values: np.ndarray, parts: int) -> np.ndarray:
-        drawn.append((values.copy(), parts))
-        return values.copy()
 
-    s._draw = record
-    return drawn
+def steps(*rows) -> ItemSums:
+    return ItemSums.as_stated(np.array(rows), POLICY)
 
 
 def play(data: np.ndarray, questions: tuple[int, ...], fanout: int) -> list[tuple[np.ndarray, int]]:
@@ -41,7 +56,7 @@ def play(data: np.ndarray, questions: tuple[int, ...], fanout: int) -> list[tupl
     s = stream(fanout)
     drawn = silent(s)
     for step, row in enumerate(data):
-        s.extend(row[None, :])
+        s.extend(steps(row))
         if step in questions:
             np.testing.assert_array_equal(s.release().counts, data[: step + 1].sum(axis=0))
     return drawn
@@ -77,14 +92,14 @@ def test_any_mixture_of_steps_blocks_gaps_and_questions_adds_up(fanout, moves):
     rng = np.random.default_rng(len(moves))
     s, total, time = stream(fanout), np.zeros(2, dtype=np.int64), 0
     silent(s)
-    for steps, empty, ask in moves:
+    for length, empty, ask in moves:
         if empty:
-            s.skip(steps)
+            s.skip(length)
         else:
-            block = rng.integers(0, 3, (steps, 2))
-            s.extend(block)
+            block = rng.integers(0, 3, (length, 2))
+            s.extend(ItemSums.as_stated(block, POLICY))
             total += block.sum(axis=0)
-        time += steps
+        time += length
         assert s.time == time
         if ask:
             np.testing.assert_array_equal(s.release().counts, total)
@@ -98,7 +113,7 @@ def test_a_block_and_single_steps_are_the_same_stream():
     drawn_one, drawn_two = silent(one), silent(two)
     for item in items:
         one.add([item])
-    two.extend(np.array([ROWS[i] for i in items]))
+    two.extend(steps(*(ROWS[i] for i in items)))
     assert one.release().counts.tolist() == two.release().counts.tolist()
     assert [p for _, p in drawn_one] == [p for _, p in drawn_two]
 
@@ -106,7 +121,7 @@ def test_a_block_and_single_steps_are_the_same_stream():
 def test_memory_grows_with_the_levels_only():
     s = stream(16)
     sizes = {}
-    block = np.ones((1000, 2), dtype=np.int64)
+    block = ItemSums.as_stated(np.ones((1000, 2), dtype=np.int64), POLICY)
     for k in range(1, 301):
         s.extend(block)
         sizes[k * 1000] = s.size
@@ -116,12 +131,25 @@ def test_memory_grows_with_the_levels_only():
     assert s.time == 10**12 + 300_000
 
 
+def test_a_stream_keeps_nothing_of_what_it_was_made_of():
+    s = stream(16)
+    rows = np.ones((1000, 2), dtype=np.int64)
+    tracemalloc.start()
+    try:
+        for _ in range(200):  # 3.2 MB of steps
+            s.extend(ItemSums.as_stated(rows.copy(), POLICY))
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 100_000
+
+
 def test_error_is_as_reported_and_noise_too_small_is_noticed():
     finals, reported, covered = [], 0.0, []
     for seed in range(400):
         s = stream(4, seed=seed)
         for _ in range(30):
-            s.extend(np.array([[1, 1]]))
+            s.extend(steps([1, 1]))
             release = s.release()
         reported = float(release.deviations[0])
         low, high = release.interval(0.9)[0]
@@ -165,7 +193,8 @@ def test_a_stream_is_paid_once_at_the_price_of_one_release():
     s = person.stream(to="shop", epsilon=0.6, fanout=4)
     for item in "abcabcabc":
         s.add([item])
-        assert s.release(recipient="shop").guarantee.nano == POLICY.charge.total
+        assert s.release().recipient == "shop"
+        assert s.release().guarantee.nano == POLICY.charge.total
     assert person.ledger.spent("shop").total == POLICY.charge.total
     with pytest.raises(BudgetError):
         person.release(["a"], to="shop", epsilon=0.6)
@@ -183,9 +212,11 @@ def test_bad_steps_are_refused():
     with pytest.raises(InputError):
         s.skip(-1)
     with pytest.raises(InputError):
-        s.extend(np.ones((2, 3), dtype=np.int64))
+        s.extend(ItemSums.as_stated(np.ones((2, 3), dtype=np.int64), POLICY))
     with pytest.raises(InputError):
-        s.extend(np.ones((2, 2)))
+        s.extend(ItemSums.as_stated(np.ones((2, 2)), POLICY))
+    with pytest.raises(InputError):
+        s.extend(SHOP.histogram(["a"]))
     with pytest.raises(InputError):
         stream(1)
     tiny = Policy(("x",), np.array([2]), np.array([[1]]), 2, np.array([2]))

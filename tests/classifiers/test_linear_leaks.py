@@ -16,7 +16,7 @@ from sfumato.classifiers import (
     PrivGene,
     PrivLocal,
 )
-from sfumato.classifiers.linear.inputs import number_matrix
+from sfumato.classifiers.linear.inputs import number_rows
 from sfumato.privacy import Exact
 from sfumato.tables import Categorical, Numeric, Schema
 from sfumato.testing import replay
@@ -93,8 +93,21 @@ def test_a_stray_value_spoils_its_own_record_only(estimator, stray):
 def test_numbers_are_read_one_by_one():
     table = [[1, "2"], [3.5, 4]]
     for stray in HOSTILE:
-        assert number_matrix([*table, [stray, 5]])[:2].tolist() == [[1.0, 2.0], [3.5, 4.0]]
-        assert number_matrix([*table, [stray, 5, 6]])[:2].tolist() == [[1.0, 2.0], [3.5, 4.0]]
+        assert number_rows([*table, [stray, 5]], 2)[:2].tolist() == [[1.0, 2.0], [3.5, 4.0]]
+        assert number_rows([*table, [stray, 5, 6]], 2)[:2].tolist() == [[1.0, 2.0], [3.5, 4.0]]
+
+
+def test_a_first_row_of_another_width_changes_nothing_where_bounds_state_the_columns():
+    X, y = [[k % 7, k % 3] for k in range(40)], ["no", "yes"] * 20
+
+    def fit(table, source):
+        return PrivateSVM(epsilon=1, bounds=([0, 0], [7, 3]), classes=["no", "yes"], source=source).fit(*table).coef_
+
+    assert replay(fit, ([[1, 2, 3], *X], ["no", *y]), (X, y)).same_output
+    said = "the number of columns is public"
+    for bounds, count in ((([0, 0], 7), 0), ((0, 7), 1)):
+        model = PrivateSVM(bounds=bounds, classes=["no", "yes"]).fit(X, y)
+        assert sum(said in a for a in model.guarantee_.assumptions) == count
 
 
 def attributes_of(value, seen=None):

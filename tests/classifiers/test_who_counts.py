@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sfumato import classifiers as c
-from sfumato.errors import BudgetError, InputError, PrivacyError
+from sfumato.errors import BudgetError, InputError, PrivacyError, PrivacyWarning
 from sfumato.grids import PrivPfC, Publisher
 from sfumato.privacy import NANO, Exact, Meter, Seeded
 from sfumato.records import Coding, read_records
@@ -44,7 +44,7 @@ def test_rows_without_a_person_do_not_count():
 
 def test_a_person_has_as_many_rows_as_the_unit_allows_whatever_the_others_have():
     assert counted(["ann"] * 5, ["no", "yes", "no", "no", "no"])[0] == [1, 1]
-    assert counted([1, 1.0, np.float32(1), "1", True], ["no"] * 5)[0] == [3, 0]  # one person by four names, and another
+    assert counted([1, 1.0, np.float32(1), "1", 2], ["no"] * 5)[0] == [3, 0]  # one person by four names, and another
 
 
 NAMES = {
@@ -85,8 +85,8 @@ def test_a_meter_that_prices_fewer_rows_is_refused_before_the_table_is_read():
         model._train(coding.records(frame, frame["ill"]), Meter(source=Seeded(0)))
 
 
-# Noise on coefficients has tests of its own: test_erm_privacy, and in test_classifier_sensitivity.
-COUNTING = sorted(set(c.__all__) - {"OutputPerturbation", "PrivateLogisticRegression", "PrivateSVM"})
+# Noise on coefficients has tests of its own (test_erm_privacy), and a search takes one row per person.
+COUNTING = sorted(set(c.__all__) - {"OutputPerturbation", "PrivateLogisticRegression", "PrivateSVM", "PrivateSearch"})
 
 
 @pytest.mark.parametrize("name", COUNTING)
@@ -161,3 +161,11 @@ def test_the_number_of_records_is_no_longer_anybodys_to_use():
     for look in (lambda r: r.total, lambda r: len(r), lambda r: r.classes.size, lambda r: r.table(())):
         with pytest.raises((AttributeError, PrivacyError)):
             look(records)
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_fits_of_one_table_are_added_up_for_whoever_fits_twice(name):
+    frame = table(["ann", "bob"] * 20)
+    model = getattr(c, name)(epsilon=3, schema=PLAIN, target="ill").fit(frame, ["no", "yes"] * 20)
+    with pytest.warns(PrivacyWarning, match=f"2 private fits of one {name}"):
+        model.fit(frame, ["no", "yes"] * 20)

@@ -111,9 +111,9 @@ def _subjects() -> dict[str, Subject]:
     found: dict[str, Subject] = {}
     for name in classifiers.__all__:
         if name != "NoiseFree":
-            made = tables.two_classes if name in TWO_CLASSES else tables.tables
+            made = tables.two_classes if name in TWO_CLASSES else tables.plain if name == "PrivateForest" else tables.tables
             found[name] = (partial(estimated, name), tables.one_row_each if name in ONE_ROW_EACH else made)
-    found["PrivateForest, three trees"] = (partial(estimated, "PrivateForest", trees=3, rows=5000), tables.tables)
+    found["PrivateForest, three trees"] = (partial(estimated, "PrivateForest", trees=3, rows=5000), tables.plain)
     for name in ("PrivPfC", "DiffGen", "PPH", "PrivBayes", "UniformGrid"):
         found[name] = (partial(published, name), tables.tables)
     found["PrivBayes, bits"] = (partial(published, "PrivBayes", encoding="gray"), tables.tables)
@@ -125,7 +125,10 @@ def _subjects() -> dict[str, Subject]:
         for entry in mechanisms(kind):
             if "one epsilon" not in entry.needs and (kind, entry.name) != ("mean", "exponential"):
                 once = entry.name == "sampling"
-                found[f"{kind} {entry.name}"] = (partial(answered, kind, entry), tables.granted_once if once else tables.granted)
+                found[f"{kind} {entry.name}"] = (
+                    partial(answered, kind, entry),
+                    tables.granted_once if once else tables.granted,
+                )
     found["personal histogram"] = (personal_histogram, tables.granted)
     for kind in ("count", "histogram", "synthesize"):
         found[f"table.{kind}"] = (partial(asked_of_table, kind), tables.tables)

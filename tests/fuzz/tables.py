@@ -33,7 +33,7 @@ def owners_of(random: np.random.Generator, rows_per_person: int) -> np.ndarray:
     return random.permutation(owners)
 
 
-def tables(random: np.random.Generator, most_classes: int = 3, most_rows: int = 3) -> Rows[Asked]:
+def tables(random: np.random.Generator, most_classes: int = 3, most_rows: int = 3, odd: bool = True) -> Rows[Asked]:
     """Two to four columns and a class of two or three labels; up to three rows per person."""
     rows_per_person = int(random.integers(1, most_rows + 1))
     owners = owners_of(random, rows_per_person)
@@ -43,11 +43,11 @@ def tables(random: np.random.Generator, most_classes: int = 3, most_rows: int = 
         if name in ("age", "visits"):
             low, high = sorted(random.choice([-10, 0, 1, 50, 80], size=2, replace=False).tolist())
             domains[name] = sf.Numeric(low, high, bins=int(random.integers(2, 6)))
-            columns[name] = _odd(random, random.uniform(low - 1, high + 1, size=owners.size), ODD_NUMBERS)
+            columns[name] = _odd(random, random.uniform(low - 1, high + 1, size=owners.size), ODD_NUMBERS * odd)
         else:
             known = list("abcde")[: int(random.integers(2, 6))]
             domains[name] = sf.Categorical(known)
-            columns[name] = _odd(random, random.choice(known, size=owners.size), ODD_TEXTS)
+            columns[name] = _odd(random, random.choice(known, size=owners.size).astype(object), ODD_TEXTS * odd)
     labels = CLASSES[: int(random.integers(2, most_classes + 1))]
     domains["ill"] = sf.Categorical(list(labels))
     columns["ill"] = random.choice(labels, size=owners.size).astype(object)
@@ -63,6 +63,11 @@ def two_classes(random: np.random.Generator) -> Rows[Asked]:
     return tables(random, most_classes=2)
 
 
+def plain(random: np.random.Generator) -> Rows[Asked]:
+    """Without odd values, so that every row is a record: records are dealt by their places."""
+    return tables(random, odd=False)
+
+
 def one_row_each(random: np.random.Generator) -> Rows[Asked]:
     """Two labels and one row per person, for models that ask for that."""
     return tables(random, most_classes=2, most_rows=1)
@@ -70,6 +75,8 @@ def one_row_each(random: np.random.Generator) -> Rows[Asked]:
 
 def _odd(random: np.random.Generator, values: Any, odd: tuple[Any, ...]) -> Any:
     out = np.asarray(values, dtype=object)
+    if not odd:
+        return values
     for i in np.flatnonzero(random.random(out.size) < random.choice([0, 0.05, 0.5])):
         out[i] = odd[int(random.integers(len(odd)))]
     return pd.Series(list(out), dtype=np.float64 if isinstance(odd[0], float) else object)
@@ -110,7 +117,9 @@ def granted(random: np.random.Generator, most: int = 3) -> Rows[Granted]:
     tier = random.integers(0, tiers, size=int(owners.max()) + 1)
     levels = np.sort(random.choice([0.05, 0.1, 0.3, 0.8, 1.5, 3.0], size=tiers, replace=False))
     heads = np.bincount(tier, minlength=tiers)
-    budgets = PersonBudgets.from_tiers({f"t{i}": (float(e), max(1, int(n))) for i, (e, n) in enumerate(zip(levels, heads, strict=True))})
+    budgets = PersonBudgets.from_tiers(
+        {f"t{i}": (float(e), max(1, int(n))) for i, (e, n) in enumerate(zip(levels, heads, strict=True))}
+    )
     groups, values = tier[owners], random.integers(0, 5, size=owners.size)
     return Rows(owners, lambda mask: Granted(budgets, groups[mask], values[mask], rows_per_person), groups)
 

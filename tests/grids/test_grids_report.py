@@ -135,7 +135,7 @@ def test_a_network_reports_itself():
 
 
 def test_a_release_writes_the_table_and_the_page(tmp_path):
-    table = sf.open(helpers.frame(), schema=helpers.schema(), epsilon=1)
+    table = sf.open(helpers.frame(), schema=helpers.schema(), epsilon=1, ledger=":memory:")
     made = table.synthesize(target="ill", epsilon=1)
     folder = tmp_path / "out"
     made.save(folder)

@@ -67,7 +67,7 @@ def test_who_cannot_weigh_people_says_so(kind):
         kind(target="ill", epsilon=1, rows=0)
     frame = helpers.frame(60).assign(consent="open")
     roster = sf.Roster.tiers({"open": 1.0}, column="consent", counts={"open": 60})
-    table = sf.open(frame, schema=helpers.schema(), budgets=roster)
+    table = sf.open(frame, schema=helpers.schema(), budgets=roster, ledger=":memory:")
     with pytest.raises(InputError, match="personal budgets"):
         table.synthesize(target="ill", share=0.5, mechanism=kind.mechanism)
     assert [o.mechanism for o in table.preview("synthesize", target="ill", share=0.5)] == ["privpfc"]

@@ -134,7 +134,8 @@ def test_groups_compose_in_parallel_only_where_they_are_disjoint():
     assert any("each user has one home" in a for a in apart["a"].guarantee.assumptions)
     together = release_histograms(groups, epsilon=1, bins=12, meter=Meter(), disjoint=None, mechanism="ahp")
     assert together["a"].guarantee.nano <= NANO
-    assert together["a"].bin_losses.max() <= NANO // 4
+    assert together["a"].bin_losses.max() <= NANO  # a record may be in all four
+    assert together["a"].measurements[0].rates.max() <= NANO // 4
     with pytest.raises(InputError, match="at least one group"):
         release_histograms({}, epsilon=1, bins=12, meter=Meter(), disjoint=None)
 

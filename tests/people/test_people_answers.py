@@ -11,7 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.people import ArrayReader, PairReader, Question, answer, mean
 from sfumato.people.bias import Heterogeneity, bias_warnings
-from sfumato.privacy import PersonBudgets, Seeded
+from sfumato.privacy import PersonBudgets, Seeded, Terms
 from sfumato.results import load_result
 
 mpl.use("Agg")
@@ -94,7 +94,7 @@ def test_people_come_in_whole_numbers():
     text = bias_warnings(0.4, 0.3, Question(budgets), found=Heterogeneity(0.01, 12.04, 3.3, (), ()))
     assert "up to 1 people" in text[0]
     assert "the count is 13 people ± 4 people" in text[1]
-    rows = bias_warnings(7.5, 1.0, Question(budgets, rows_per_person=3))
+    rows = bias_warnings(7.5, 1.0, Question(Terms(rows_per_person=3, budgets=budgets)))
     assert "8 rows" in rows[0]
 
 

@@ -20,7 +20,7 @@ from sfumato.people import (
     total,
 )
 from sfumato.people.error_law import LaplacePlusNormal
-from sfumato.privacy import Meter, PersonBudgets, Seeded
+from sfumato.privacy import Meter, PersonBudgets, Seeded, Terms
 
 N = 3000
 
@@ -198,7 +198,7 @@ def test_bad_questions_say_what_to_do():
     with pytest.raises(InputError, match="nobody in the roster"):
         plan_offer(Question(budgets), "threshold", threshold=1)
     with pytest.raises(InputError, match="several rows"):
-        plan_offer(Question(budgets, rows_per_person=2), "sampling")
+        plan_offer(Question(Terms(rows_per_person=2, budgets=budgets)), "sampling")
     with pytest.raises(InputError, match="64 bits"):
         plan_offer(Question(PersonBudgets(np.array([10**15]), np.array([10**5]))), "stretching")
     with pytest.raises(InputError, match="low < high"):

@@ -6,7 +6,7 @@ import pytest
 from sfumato.errors import BudgetError
 from sfumato.histograms import Bins
 from sfumato.people.histogram import plan_histogram
-from sfumato.privacy import NANO, Exact, Meter, PersonBudgets, Seeded
+from sfumato.privacy import NANO, Exact, Meter, PersonBudgets, Seeded, Terms
 from sfumato.testing import reveal
 
 ROSTER = PersonBudgets.from_tiers({"strict": (0.05, 600), "standard": (0.3, 300), "open": (1.5, 100)})
@@ -23,7 +23,7 @@ def spread_out(rng, bins):
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_nobody_loses_more_than_their_budget_and_the_loss_is_exact(rows):
-    plan = plan_histogram(ROSTER, Bins.numbered(4), rows_per_person=rows)
+    plan = plan_histogram(Terms(rows_per_person=rows, budgets=ROSTER), Bins.numbered(4))
     meter = Meter(limit=plan.charge, budgets=ROSTER, rows_per_person=rows)
     plan.run(weighted(plan, np.zeros((3, 4), dtype=np.int64)), meter)
     losses = meter.guarantee().people
@@ -80,4 +80,4 @@ def test_intervals_of_bins_and_ranges_cover():
 
 def test_a_roster_too_small_for_its_rows_is_refused():
     with pytest.raises(BudgetError, match="buys one row"):
-        plan_histogram(PersonBudgets.from_nano([1]), Bins.numbered(2), rows_per_person=2)
+        plan_histogram(Terms(rows_per_person=2, budgets=PersonBudgets.from_nano([1])), Bins.numbered(2))

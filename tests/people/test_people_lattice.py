@@ -23,7 +23,7 @@ from sfumato.people import (
 )
 from sfumato.people.lattice import MOST_POINTS, lattice_between, steps_needed
 from sfumato.people.linear import _sums
-from sfumato.privacy import Exact, Meter, PersonBudgets, Seeded
+from sfumato.privacy import Exact, Meter, PersonBudgets, Seeded, Terms
 from sfumato.testing import reveal
 
 N = 3000
@@ -137,7 +137,7 @@ def test_no_neighbour_moves_a_divided_sum_by_more_than_the_charge(mechanism, low
 
 
 def test_several_rows_per_person_on_a_fine_lattice():
-    offer = plan_offer(Question(TIERS, high=FINE, rows_per_person=3, kind="sum"), "affine")
+    offer = plan_offer(Question(Terms(rows_per_person=3, budgets=TIERS), high=FINE, kind="sum"), "affine")
     plan, rows = offer.plan, np.repeat(GROUPS, 3)
     full = np.full(15, FINE)
     everybody = reveal(_sums(SumReader.of(rows, full, group_count=3), plan.rounds[0], FINE))

@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.people import ArrayReader, PairReader, Question, plan_offer, preview_mean
 from sfumato.people.mechanisms.sampling import keep_thresholds
-from sfumato.privacy import NANO, Exact, Meter, PersonBudgets, Seeded
+from sfumato.privacy import NANO, Exact, Meter, PersonBudgets, Seeded, Terms
 from sfumato.privacy.noise import laplace
 from sfumato.testing import Tape, compare, replay, reveal
 
@@ -61,7 +61,7 @@ def test_linear_mechanisms(mechanism, low, high):
 
 
 def test_several_rows_per_person():
-    question = Question(ROSTER, rows_per_person=3)
+    question = Question(Terms(rows_per_person=3, budgets=ROSTER))
     option = plan_offer(question, "affine")
     rows = np.repeat(GROUPS, 3)
 

@@ -160,11 +160,12 @@ def test_arrays_are_private_from_the_first_step_and_groups_that_nobody_shows_cou
     assert reveal(SumReader.of([0, -1, 5, 2], [2**62, 3, 3, 4], group_count=3).group_sums()).tolist() == [2**62, 0, 4]
     assert reveal(SumReader.of([0, 0, 0], [2**62, 2**62, 2**62]).group_sums()).tolist() == [2**63 - 1]
     assert reveal(ArrayReader.of([0, 0], np.array([2**63 + 1, 0], dtype=np.uint64)).group_sums()).tolist() == [1]
+    assert reveal(ArrayReader.of([0, 0, 0], [2**63, -1, 0], low=-1, high=2).group_values()).tolist() == [[1, 1, 0, 1]]
     unstated = ArrayReader.of([0, 0], [1, 0])  # nobody of the other two groups
     for mechanism in MECHANISMS:
         offer = plan_offer(Question(ROSTER), mechanism)
         assert np.isfinite(offer.run(unstated, Meter(budgets=ROSTER)).value)
-    for wrong, match in (([0.5, 1.0], "whole number"), ([0], "equal length")):
+    for wrong, match in (([0.5, 1.0], "must be integers"), ([0], "equal length")):
         with pytest.raises(InputError, match=match):
             ArrayReader.of([0, 1], wrong)
 

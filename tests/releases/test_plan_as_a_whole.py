@@ -63,7 +63,7 @@ def test_people_whose_budget_is_gone_are_told_in_the_preview_and_what_is_paid_fo
 
 def test_what_is_publicly_too_large_or_empty_is_told_before_the_charge(tmp_path):
     wide = sf.Schema({c: sf.Numeric(0, 1, bins=5000) for c in "ab"})
-    table = sf.open(pd.DataFrame({"a": [0.5], "b": [0.5]}), schema=wide, epsilon=1, rows=1)
+    table = sf.open(pd.DataFrame({"a": [0.5], "b": [0.5]}), schema=wide, epsilon=1, rows=1, ledger=":memory:")
     with pytest.raises(SchemaError, match="25,000,000 cells over a, b; at most 20,000,000"):
         table.preview("histogram", columns=["a", "b"], epsilon=0.1)
     long = " or ".join(f"a = {i / 3000}" for i in range(3000))

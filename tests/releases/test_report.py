@@ -38,7 +38,7 @@ def tiers(frame):
     roster = sf.Roster.tiers(
         {"strict": 0.2, "open": 2.0}, column="consent", counts={k: int(counts[k]) for k in counts.index}
     )
-    return sf.open(frame, schema=SCHEMA, budgets=roster)
+    return sf.open(frame, schema=SCHEMA, budgets=roster, ledger=":memory:")
 
 
 def page(result, folder):
@@ -69,7 +69,7 @@ def test_granted_is_the_grant_and_not_the_share(frame, tmp_path):
 
 def test_many_budgets_are_shown_as_ranges_that_say_how_many_they_stand_for(frame, tmp_path):
     roster = sf.Roster.column("epsilon", people=PersonBudgets.of(frame["epsilon"]))
-    table = sf.open(frame, schema=SCHEMA, budgets=roster)
+    table = sf.open(frame, schema=SCHEMA, budgets=roster, ledger=":memory:")
     text = page(table.count(where="age >= 50", share=0.1), tmp_path / "many")
     groups = int(re.search(r"([\d,]+) groups in 40 rows, as ranges", text).group(1).replace(",", ""))
     assert groups == table.budgets.groups
@@ -81,7 +81,7 @@ def test_many_budgets_are_shown_as_ranges_that_say_how_many_they_stand_for(frame
 
 
 def test_two_columns_are_drawn_as_a_map_with_names_on_both_sides(frame):
-    ax = sf.open(frame, schema=SCHEMA, epsilon=5, rows=2000).histogram("sex", "age", epsilon=1).plot()
+    ax = sf.open(frame, schema=SCHEMA, epsilon=5, rows=2000, ledger=":memory:").histogram("sex", "age", epsilon=1).plot()
     assert (ax.get_ylabel(), ax.get_xlabel()) == ("sex", "age")
     assert [t.get_text() for t in ax.get_yticklabels()] == ["f", "m"]
     assert ax.get_xticklabels()[0].get_text() == "0 to 19"

@@ -35,7 +35,7 @@ def opened(frame, **more):
     roster = sf.Roster.tiers(
         {"strict": 0.2, "open": 2.0}, column="consent", counts={k: int(counts[k]) for k in counts.index}
     )
-    return sf.open(frame, schema=SCHEMA, budgets=roster, **more)
+    return sf.open(frame, schema=SCHEMA, budgets=roster, **{"ledger": ":memory:", **more})
 
 
 def test_every_kind_is_near_the_truth_within_its_own_error():
@@ -112,11 +112,11 @@ def test_the_budget_runs_out_and_says_so():
 
 
 def test_one_epsilon_for_all_needs_a_cap():
-    table = sf.open(people(), schema=SCHEMA, rows=N)
+    table = sf.open(people(), schema=SCHEMA, rows=N, ledger=":memory:")
     assert len(table.preview("histogram", columns=["age"], epsilon=0.5)) > 1
     with pytest.raises(InputError, match=r"sf\.open\(\.\.\., epsilon=1\)"):
         table.histogram("age", epsilon=0.5)
-    capped = sf.open(people(), schema=SCHEMA, rows=N, epsilon=1)
+    capped = sf.open(people(), schema=SCHEMA, rows=N, epsilon=1, ledger=":memory:")
     capped.histogram("age", "sex", epsilon=0.5)
     assert capped.balance().total.left == 500_000_000
 
@@ -153,7 +153,9 @@ def test_a_mean_never_mixes_two_samples_of_a_persons_rows():
 
     schema = sf.Schema({"age": SCHEMA["age"]}, unit=sf.PrivacyUnit("who", 1))
     frame = pd.DataFrame({"who": [1] * 40, "age": [100, 0] * 20, "epsilon": [1.0] * 40})
-    dataset = sf.open(frame, schema=schema, budgets=sf.Roster.column("epsilon", people=sf.PersonBudgets.of([1.0]))).dataset
+    dataset = sf.open(
+        frame, schema=schema, budgets=sf.Roster.column("epsilon", people=sf.PersonBudgets.of([1.0])), ledger=":memory:"
+    ).dataset
     reader = DatasetReader.centred(dataset, sf.PersonBudgets.of([1.0]), measure="age", steps=100, where="age >= 50")
     seen = {int(reveal(reader.group_sums())[0]) for _ in range(12)}
     assert seen <= {0, 100}  # the row with age 100 (+100 half steps), or the other one, which the condition leaves out
@@ -167,7 +169,7 @@ def test_a_share_of_distinct_budgets_is_the_same_in_the_engine_and_in_the_roster
     budgets = rng.uniform(0.001, 3, 500).round(9)
     frame = pd.DataFrame({"age": rng.integers(0, 100, 500), "epsilon": budgets})
     roster = sf.Roster.column("epsilon", people=sf.PersonBudgets.of(budgets)).share(Fraction(share))
-    dataset = sf.open(frame, schema=sf.Schema({"age": SCHEMA["age"]}), budgets=roster).dataset
+    dataset = sf.open(frame, schema=sf.Schema({"age": SCHEMA["age"]}), budgets=roster, ledger=":memory:").dataset
     levels = roster.head_counts()
     assert reveal(dataset.group_sums(levels)).sum() == 500
     assert reveal(dataset.weighted_sums(10**12)) == int((levels.levels * levels.counts).sum())
@@ -213,6 +215,6 @@ def test_a_frame_in_a_lasting_ledger_needs_a_name(tmp_path):
 
 def test_a_preview_says_what_is_odd_about_the_roster_and_the_condition():
     roster = sf.Roster.tiers({"strict": 0.2, "open": 2.0}, column="consent", counts={"open": 10})
-    seen = sf.open(people(), schema=SCHEMA, budgets=roster).preview("count", where="age < 0", share=0.5)
+    seen = sf.open(people(), schema=SCHEMA, budgets=roster, ledger=":memory:").preview("count", where="age < 0", share=0.5)
     assert "tier 'strict' has no stated head count" in repr(seen)
     assert "no row can satisfy this condition" in seen._repr_html_()

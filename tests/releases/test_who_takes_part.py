@@ -41,7 +41,7 @@ def test_one_epsilon_for_all_leaves_out_whoever_granted_nothing(kind, tmp_path):
 def test_budgets_between_the_stated_levels_weigh_as_the_level_they_are_charged_as():
     frame = pd.DataFrame({"age": [10] * 3 + [60], "epsilon": [0.5, 0.001, 1.0, 0.1]})
     roster = sf.Roster.column("epsilon", people=PersonBudgets.of([0.1, 1.0]))
-    table = sf.open(frame, schema=SCHEMA, budgets=roster)
+    table = sf.open(frame, schema=SCHEMA, budgets=roster, ledger=":memory:")
     weights = np.array([100_000_000, 1_000_000_000])
     found = reveal(PersonalTable(table.dataset, table.budgets).weighted_cells(weights, ["age"]))
     assert found.tolist() == [100_000_000 + 0 + 1_000_000_000, 100_000_000]
@@ -51,7 +51,7 @@ def test_sums_beyond_64_bits_are_held_and_do_not_fail():
     frame = pd.DataFrame({"age": [10] * 30})
     frame["consent"] = "yes"
     roster = sf.Roster.tiers({"yes": 10**6}, column="consent", counts={"yes": 2})  # the table holds more people than stated
-    table = sf.open(frame, schema=SCHEMA, budgets=roster)
+    table = sf.open(frame, schema=SCHEMA, budgets=roster, ledger=":memory:")
     weights = np.array([2**62])
     assert reveal(PersonalTable(table.dataset, table.budgets).weighted_cells(weights, ["age"])).tolist() == [2**63 - 1, 0]
 
@@ -60,18 +60,22 @@ def test_two_spellings_of_one_person_in_a_text_roster_do_not_double_them(tmp_pat
     (tmp_path / "roster.csv").write_text("who,epsilon\n7,1.0\n07,0.5\n8,1.0\nnobody,1.0\n")
     frame = pd.DataFrame({"who": [7, 8], "age": [10, 60]})
     roster = sf.Roster.table(tmp_path / "roster.csv", person="who", epsilon="epsilon")
-    dataset = sf.open(frame, schema=BY_PERSON, budgets=roster).dataset
+    dataset = sf.open(frame, schema=BY_PERSON, budgets=roster, ledger=":memory:").dataset
     assert reveal(dataset.weighted_sums(10**9, by=["age"])).tolist() == [500_000_000, 1_000_000_000]
 
 
 def test_one_epsilon_for_all_promises_without_a_roster_and_by_the_name_of_the_preview():
-    table = sf.open(pd.DataFrame({"age": [10] * 30}), schema=SCHEMA, epsilon=1, rows=30)
+    table = sf.open(pd.DataFrame({"age": [10] * 30}), schema=SCHEMA, epsilon=1, rows=30, ledger=":memory:")
     made = table.count(epsilon=0.5)
     assert made.mechanism == table.preview("count", epsilon=0.5)[0].mechanism == "laplace"
     assert made.guarantee.people is None
     assert made.guarantee.assumptions == ()
     assert made.guarantee.nano == 500_000_000
-    assert sf.open(pd.DataFrame({"age": [10] * 30}), schema=SCHEMA, epsilon=1, rows=30).mean("age", epsilon=0.5).mechanism
+    assert (
+        sf.open(pd.DataFrame({"age": [10] * 30}), schema=SCHEMA, epsilon=1, rows=30, ledger=":memory:")
+        .mean("age", epsilon=0.5)
+        .mechanism
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,7 +92,7 @@ def test_one_epsilon_for_all_promises_without_a_roster_and_by_the_name_of_the_pr
     ],
 )
 def test_what_is_used_after_the_charge_is_checked_before_it(kind, request_, words):
-    table = sf.open(pd.DataFrame({"age": [1]}), schema=SCHEMA, epsilon=1, rows=1)
+    table = sf.open(pd.DataFrame({"age": [1]}), schema=SCHEMA, epsilon=1, rows=1, ledger=":memory:")
     given = request_ if "epsilon" in request_ or "share" in request_ else {"epsilon": 0.5, **request_}
     with pytest.raises(InputError, match=words):
         table.release(kind, **given)

@@ -96,7 +96,7 @@ def test_ids_of_another_type_are_refused_before_any_charge(ids, words):
     roster = Roster.table(pa.table({"who": ids, "epsilon": [0.5, 0.5]}), person="who", epsilon="epsilon")
     with pytest.raises(SchemaError, match=words):
         open(TABLE, schema=SCHEMA, budgets=roster).check()
-    table = sf.open(TABLE, schema=SCHEMA, budgets=roster)
+    table = sf.open(TABLE, schema=SCHEMA, budgets=roster, ledger=":memory:")
     with pytest.raises(SchemaError, match="nobody would match; give them one type"):
         table.count(share=0.5)
     assert int(table.balance().people.spent.max()) == 0

@@ -209,7 +209,7 @@ def test_engine_errors_do_not_speak():
         reveal(tables.open(broken, schema=SCHEMA).counts("age"))
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__
+    assert caught.value.__context__ is None
 
 
 def test_rosters():

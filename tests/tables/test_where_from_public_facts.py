@@ -108,7 +108,7 @@ def test_long_conditions_are_refused_before_anything_is_opened():
         with pytest.raises(SchemaError, match="3000 comparisons"):
             parse_where(given_, CLINIC)
     assert time.perf_counter() - started < 5
-    table = sf.open("nowhere.parquet", schema=CLINIC, epsilon=1, rows=100, ledger=None)
+    table = sf.open("nowhere.parquet", schema=CLINIC, epsilon=1, rows=100)
     for kind, more in (("count", {}), ("mean", {"column": "pay"}), ("histogram", {"columns": ["age"]})):
         with pytest.raises(InputError, match="3000 comparisons"):
             table.preview(kind, where=long, epsilon=0.1, **more)

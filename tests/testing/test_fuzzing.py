@@ -26,7 +26,9 @@ def test_a_person_missing_from_anywhere_changes_nothing_but_the_exact_values(nam
 def test_everything_that_releases_something_is_fuzzed():
     tried = set(SUBJECTS)
     assert set(classifiers.__all__) - {"NoiseFree"} <= tried
-    kinds = {n for n in grids.__all__ if isinstance(getattr(grids, n), type) and issubclass(getattr(grids, n), grids.Publisher)}
+    kinds = {
+        n for n in grids.__all__ if isinstance(getattr(grids, n), type) and issubclass(getattr(grids, n), grids.Publisher)
+    }
     assert kinds - {"Publisher"} <= tried
     histograms = {f"histogram {m.name}" for m in mechanisms("histogram") if "personal budgets" not in m.needs}
     assert histograms <= tried

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sfumato.attributes.recipients import Recipients
     from sfumato.attributes.release import AttributeRelease, release_batch, release_histogram
     from sfumato.attributes.streams import AttributeStream
+    from sfumato.attributes.sums import ItemSums
     from sfumato.attributes.utility import Utility
 
 _HOME = {
@@ -28,6 +29,7 @@ _HOME = {
     "Catalogue": "catalogue",
     "DeviceLedger": "device_ledger",
     "ItemGroups": "rebuild",
+    "ItemSums": "sums",
     "Leak": "correlation",
     "Limits": "device_ledger",
     "Policy": "policy",
@@ -53,6 +55,7 @@ __all__ = [
     "Catalogue",
     "DeviceLedger",
     "ItemGroups",
+    "ItemSums",
     "Leak",
     "Limits",
     "Policy",

@@ -59,10 +59,7 @@ def allocate(catalogue: Catalogue, *, budgets: Budgets, epsilon: Epsilon, utilit
     """
     nano, overall = budget_array(catalogue, budgets), positive_nano(epsilon)
     question = (nano.tobytes(), overall, utility)
-    if question not in catalogue.policies:
-        catalogue.policies[question] = _solve(catalogue, nano, overall, utility)
-    found: Policy = catalogue.policies[question]
-    return found
+    return catalogue.computed_once(question, lambda: _solve(catalogue, nano, overall, utility))
 
 
 def compose(catalogue: Catalogue, *, budgets: Budgets, epsilon: Epsilon) -> Policy:

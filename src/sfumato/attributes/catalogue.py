@@ -1,7 +1,8 @@
 """The public item-attribute matrix on an integer lattice, and the few of its rows that decide the price.
 
 Row i says by how many lattice units item i moves each attribute; weights are rounded *up* to the lattice, so a price is
-never below that of the weights as written. The same integers count and price, so nothing depends on the rounding.
+never below that of the weights as written. The same integers count and price, so nothing depends on the rounding. A cell
+that is listed twice is added up before either, and nothing in a catalogue can be changed once it is made.
 
 *Only maximal rows matter.* Noise rates are not negative, so if row k is at least row i in every entry, then
 ``Σ_j a_ij r_j <= Σ_j a_kj r_j`` for every r, and every column takes its maximum in a maximal row too: leaving out
@@ -11,19 +12,23 @@ dominated rows changes neither the overall price nor that of an attribute.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.attributes.rows import distinct_rows, maximal_rows
+from sfumato.attributes.lattice import MOST, lattice, lattice_array, step_of, whole, wide
+from sfumato.attributes.rows import canonical, distinct_rows, maximal_rows
+from sfumato.attributes.sums import EACH_TIME, History, ItemSums, held
 from sfumato.errors import InputError
+from sfumato.privacy.exact import Exact
+from sfumato.privacy.integers import read_only
 from sfumato.privacy.units import Epsilon
 
-_MOST = 1 << 31  # lattice units per entry: sums over items, attributes and rates stay inside 64 bits
+T = TypeVar("T")
 
 
 class Catalogue:
@@ -45,9 +50,17 @@ class Catalogue:
     >>> shop = Catalogue.of({"novel": ["paper", "fiction"], "map": ["paper"], "pen": []})
     >>> shop.attributes, shop.maximal.tolist()
     (('paper', 'fiction'), [[1, 1]])
-    >>> shop.histogram(["map", "novel", "unheard of"]).tolist()
-    [2, 1]
+    >>> shop.histogram(["map", "novel", "unheard of"]).exact
+    <Exact: a private value>
     """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int64]
+    values: NDArray[np.int64]
+    attributes: tuple[str, ...]
+    unit: Fraction
+    _items: tuple[Hashable, ...] | None
+    _known: dict[Any, Any]
 
     def __init__(
         self,
@@ -59,21 +72,31 @@ class Catalogue:
         items: Sequence[Hashable] | None = None,
         unit: Fraction = Fraction(1),
     ) -> None:
-        self.indptr = np.asarray(indptr, dtype=np.int64)
-        self.indices = np.asarray(indices, dtype=np.int64)
-        self.values = np.asarray(values, dtype=np.int64)
-        self.attributes = tuple(str(a) for a in attributes)
-        self.unit = unit
-        self._items = items
-        self.policies: dict[Any, Any] = {}  # allocations already computed: the matrix is public and the same for everybody
-        if len(set(self.attributes)) != len(self.attributes) or not self.attributes:
+        names = tuple(str(a) for a in attributes)
+        if len(set(names)) != len(names) or not names:
             raise InputError("a catalogue needs at least one attribute, and each name once")
-        if self.values.size and (self.values.min() < 1 or self.values.max() > _MOST):
-            raise InputError(f"weights must lie between 0 and {_MOST} lattice units; choose a coarser step")
-        if self.indices.size and not 0 <= self.indices.min() <= self.indices.max() < len(self.attributes):
-            raise InputError(f"an item names a column outside the {len(self.attributes)} attributes")
-        if items is not None and len(items) != self.indptr.size - 1:
-            raise InputError(f"{len(items)} item names for {self.indptr.size - 1} rows")
+        ends, columns, units = whole(indptr, "row ends"), whole(indices, "column numbers"), whole(values, "weights")
+        if not ends.size or ends[0] != 0 or (np.diff(ends) < 0).any() or not ends[-1] == columns.size == units.size:
+            raise InputError("row ends begin at 0, never fall, and end at the number of column numbers and of weights")
+        if columns.size and not 0 <= columns.min() <= columns.max() < len(names):
+            raise InputError(f"an item names a column outside the {len(names)} attributes")
+        _require_weights(units)
+        ends, columns, units = canonical(ends, columns, units, len(names))
+        _require_weights(units)
+        if items is not None and len(items) != ends.size - 1:
+            raise InputError(f"{len(items)} item names for {ends.size - 1} rows")
+        vars(self).update(
+            indptr=read_only(ends),
+            indices=read_only(columns),
+            values=read_only(units),
+            attributes=names,
+            unit=step_of(unit),
+            _items=None if items is None else tuple(items),
+            _known={},
+        )
+
+    def __setattr__(self, name: str, _value: Any) -> NoReturn:
+        raise InputError(f"a catalogue does not change, since prices were computed from it: {name} stays; make a new one")
 
     @classmethod
     def of(
@@ -107,7 +130,7 @@ class Catalogue:
         if attributes is None:
             attributes = list(dict.fromkeys(name for row in rows for name in row))
         column = {name: j for j, name in enumerate(attributes)}
-        unit = _step(step)
+        unit = step_of(step)
         indptr, indices, values = [0], [], []
         for row in rows:
             for name, weight in row.items():
@@ -151,15 +174,12 @@ class Catalogue:
         >>> Catalogue.from_matrix([[1, 0], [1, 1]], ["x", "y"]).indices.tolist()
         [0, 0, 1]
         """
-        unit = _step(step)
+        unit = step_of(step)
         if hasattr(matrix, "tocsr"):
             compressed = matrix.tocsr()
-            compressed.sum_duplicates()
-            shape, indptr, indices, weights = matrix.shape, compressed.indptr, compressed.indices, compressed.data
-            keep = weights != 0
-            if not keep.all():
-                counts = np.concatenate([[0], np.cumsum(keep)])
-                indptr, indices, weights = counts[indptr], indices[keep], weights[keep]
+            shape, indptr = matrix.shape, compressed.indptr.astype(np.int64)
+            weights = wide(compressed.data)  # narrow integers would wrap around where a cell is listed twice
+            indptr, indices, weights = canonical(indptr, compressed.indices.astype(np.int64), weights, shape[1])
         else:
             dense = np.asarray(matrix)
             if dense.ndim != 2:
@@ -171,7 +191,7 @@ class Catalogue:
             indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
         if shape[1] != len(attributes):
             raise InputError(f"{shape[1]} columns for {len(attributes)} attribute names")
-        return cls(indptr, indices, _lattice_array(weights, unit), attributes=attributes, items=items, unit=unit)
+        return cls(indptr, indices, lattice_array(weights, unit), attributes=attributes, items=items, unit=unit)
 
     @property
     def size(self) -> int:
@@ -187,17 +207,17 @@ class Catalogue:
         """The most lattice units one item moves each attribute (Δ_j), at least 1."""
         most = np.ones(len(self.attributes), dtype=np.int64)
         np.maximum.at(most, self.indices, self.values)
-        return most
+        return read_only(most)
 
     @cached_property
     def distinct(self) -> NDArray[Any]:
         """The distinct rows, dense."""
-        return distinct_rows(self.indptr, self.indices, self.values, len(self.attributes))
+        return read_only(distinct_rows(self.indptr, self.indices, self.values, len(self.attributes)))
 
     @cached_property
     def maximal(self) -> NDArray[Any]:
         """Distinct rows with (almost all of) the dominated ones left out: what prices and policies are computed from."""
-        return maximal_rows(self.distinct)
+        return read_only(maximal_rows(self.distinct))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -205,33 +225,33 @@ class Catalogue:
         text = "\n".join([*self.attributes, str(self.unit)])
         return hashlib.sha256(text.encode() + self.maximal.tobytes()).hexdigest()
 
-    def positions(self, history: Iterable[Any], *, once: bool = True) -> NDArray[np.int64]:
-        """Row numbers of a `history`, a repeated item once or (`once=False`) every time.
+    def computed_once(self, question: Hashable, answer: Callable[[], T]) -> T:
+        """What `answer` returns, kept for the same `question`: the matrix is public and the same for everybody."""
+        if question not in self._known:
+            self._known[question] = answer()
+        found: T = self._known[question]
+        return found
 
-        Items outside the catalogue count nothing: an error would tell about the history.
+    def histogram(self, history: History, *, once: bool = True) -> ItemSums:
+        """Add up the rows of a history.
+
+        Parameters
+        ----------
+        history : items, a function that returns them, or an Exact of them
+            Items outside the catalogue count nothing: an error would tell about the history.
+        once : bool
+            Count a repeated item once, or every time.
+
+        Returns
+        -------
+        ItemSums
+            Private sums in lattice units, one per attribute.
         """
-        # Each item is judged by itself: a check of the history as a whole would let one odd item erase all others.
-        if self._items is None and isinstance(history, np.ndarray) and history.dtype.kind in "iu" and history.ndim == 1:
-            rows = history[(history >= 0) & (history < self.size)].astype(np.int64)
-        else:
-            rows = np.fromiter((i for i in map(self._position, history) if i >= 0), dtype=np.int64)
-        return np.asarray(np.unique(rows) if once else rows)
+        exact = held(history).map(lambda items: self._one(self._positions(items, once=once)))
+        return self._sums(exact, None, () if once else (EACH_TIME,))
 
-    def _position(self, item: Any) -> int:
-        if self._items is None:
-            return int(item) if isinstance(item, int | np.integer) and 0 <= item < self.size else -1
-        try:
-            return self._where.get(item, -1)
-        except TypeError:  # not hashable
-            return -1
-
-    def histogram(self, history: Iterable[Any], *, once: bool = True) -> NDArray[np.int64]:
-        """Sum of the rows of a `history` in lattice units: the exact, private vector. `once` counts a repeated item once."""
-        rows = self.positions(history, once=once)
-        return self.histograms(np.zeros(rows.size, dtype=np.int64), rows, people=1).reshape(-1)
-
-    def histograms(self, person: NDArray[Any], item: NDArray[Any], *, people: int) -> NDArray[np.int64]:
-        """Exact histograms of many people at once.
+    def histograms(self, person: NDArray[Any], item: NDArray[Any], *, people: int) -> ItemSums:
+        """Add up the histories of many people at once.
 
         Parameters
         ----------
@@ -242,9 +262,36 @@ class Catalogue:
 
         Returns
         -------
-        int64 array of shape (people, attributes)
-            Sums in lattice units.
+        ItemSums
+            Private sums in lattice units, one row per person.
         """
+        exact = Exact((person, item)).map(lambda pair: self._many(*pair, people=people))
+        return self._sums(exact, people, (EACH_TIME,))
+
+    def _sums(self, exact: Exact[NDArray[np.int64]], length: int | None, notes: tuple[str, ...]) -> ItemSums:
+        return ItemSums(exact, self.maximal, self.attributes, self.unit, length, notes)
+
+    def _positions(self, history: Iterable[Any], *, once: bool) -> NDArray[np.int64]:
+        # Each item is judged by itself: a check of the history as a whole would let one odd item erase all others.
+        if self._items is None and isinstance(history, np.ndarray) and history.dtype.kind in "iu" and history.ndim == 1:
+            rows = history[(history >= 0) & (history < self.size)].astype(np.int64)
+        else:
+            where = self._where  # made for an empty history too: what is kept tells nothing
+            rows = np.fromiter((i for i in (self._position(item, where) for item in history) if i >= 0), dtype=np.int64)
+        return np.asarray(np.unique(rows) if once else rows)
+
+    def _position(self, item: Any, where: Mapping[Hashable, int]) -> int:
+        try:
+            if self._items is None:
+                return int(item) if isinstance(item, int | np.integer) and 0 <= item < self.size else -1
+            return where.get(item, -1)
+        except Exception:  # not hashable, or odd in another way: it counts nothing, and no other item less
+            return -1
+
+    def _one(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._many(np.zeros(rows.size, dtype=np.int64), rows, people=1).reshape(-1)
+
+    def _many(self, person: NDArray[Any], item: NDArray[Any], *, people: int) -> NDArray[np.int64]:
         lengths = self.indptr[item + 1] - self.indptr[item]
         within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         entry = np.repeat(self.indptr[item], lengths) + within
@@ -263,36 +310,6 @@ class Catalogue:
         return f"Catalogue({self.size} items, {len(self.attributes)} attributes)"
 
 
-def _step(step: Epsilon) -> Fraction:
-    unit = step if isinstance(step, Fraction) else Fraction(str(step))
-    if unit <= 0:
-        raise InputError(f"step must be greater than 0, got {step!r}")
-    return unit
-
-
-def lattice(weight: Epsilon, unit: Fraction) -> int:
-    """A weight in lattice units, rounded up."""
-    if unit == 1 and type(weight) is int and weight >= 0:
-        return weight
-    try:
-        value = weight if isinstance(weight, Fraction) else Fraction(str(weight))
-    except (ValueError, ZeroDivisionError):
-        raise InputError(f"a weight must be a finite number, got {weight!r}") from None
-    if value < 0:
-        raise InputError(f"a weight must not be negative, got {weight!r}")
-    return int(-(-value // unit))
-
-
-def _lattice_array(weights: NDArray[Any], unit: Fraction) -> NDArray[np.int64]:
-    if weights.dtype.kind in "iub" and unit == 1:
-        units = weights.astype(np.int64)
-    else:
-        scaled = weights.astype(np.float64) * (unit.denominator / unit.numerator)
-        if not np.isfinite(scaled).all():
-            raise InputError("weights must be finite numbers")
-        nearest = np.rint(scaled)
-        # 0.3 / 0.1 is a hair off 3 in binary; the person wrote three units.
-        units = np.where(np.abs(scaled - nearest) <= 1e-9 * np.abs(scaled), nearest, np.ceil(scaled)).astype(np.int64)
-    if units.size and units.min() < 0:
-        raise InputError("weights must not be negative")
-    return units
+def _require_weights(units: NDArray[np.int64]) -> None:
+    if units.size and not 0 <= int(units.min()) <= int(units.max()) <= MOST:
+        raise InputError(f"weights must lie between 0 and {MOST} lattice units; choose a coarser step")

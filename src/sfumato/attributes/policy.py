@@ -13,7 +13,6 @@ accidents; a shared key (`key=`) also tells who made the file.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import math
@@ -28,8 +27,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.attributes.lattice import MOST, lattice
+from sfumato.attributes.policy_file import checksum, dense_rows, fraction, typed
+from sfumato.attributes.sums import EACH_TIME, History, ItemSums, held
 from sfumato.errors import InputError, PrivacyError
 from sfumato.privacy.charge import Charge
+from sfumato.privacy.integers import read_only
+from sfumato.privacy.terms import Terms
 from sfumato.privacy.units import NANO, Epsilon, Nano, NanoArray, as_epsilon
 
 VERSION = 1
@@ -100,12 +104,23 @@ class Policy:
 
     def __post_init__(self) -> None:
         m = len(self.attributes)
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        for name in ("rates", "rows", "budgets"):
+            given = np.asarray(getattr(self, name))
+            if given.dtype.kind not in "iu":
+                raise InputError(f"the {name} of a policy are whole numbers, got an array of {given.dtype}")
+            object.__setattr__(self, name, read_only(given))
         if self.rates.shape != (m,) or self.budgets.shape != (m,) or self.rows.ndim != 2 or self.rows.shape[1] != m:
             raise InputError(f"a policy for {m} attributes needs {m} rates, {m} budgets and rows of {m} entries")
         if len(set(self.attributes)) != m or not m:
             raise InputError("a policy names at least one attribute, and each once")
         if int(self.rates.min()) < 1 or int(self.budgets.min()) < 1 or self.overall < 1 or self.unit <= 0:
             raise InputError("rates, budgets, epsilon and unit of a policy are greater than 0")
+        # A negative entry would take the price of another attribute off the row's.
+        if self.rows.size and not 0 <= int(self.rows.min()) <= int(self.rows.max()) <= MOST:
+            raise InputError(f"the rows of a policy hold weights between 0 and {MOST} lattice units")
+        if max(int(self.rates.max()), int(self.budgets.max())) >= 1 << 62:
+            raise InputError("the rates and budgets of a policy lie below 2^62 nano-ε")
         self.verify(self.rows, budgets=self.budgets, overall=self.overall)
 
     @property
@@ -126,6 +141,11 @@ class Policy:
     def charge(self) -> Charge:
         """The price of one release."""
         return self.price(self.rows)
+
+    @property
+    def terms(self) -> Terms:
+        """What a release is held to: no item of a person's history can be told from its absence, at this price."""
+        return Terms(neighbours="item", limit=self.charge, attributes=self.attributes)
 
     @cached_property
     def touches(self) -> NDArray[np.int64]:
@@ -170,6 +190,29 @@ class Policy:
                 )
         return price
 
+    def admit(self, attributes: tuple[str, ...], unit: Fraction, rows: NDArray[Any]) -> None:
+        """Refuse items that could cost more than this policy was priced for.
+
+        Parameters
+        ----------
+        attributes : tuple of str
+        unit : Fraction
+            Worth of a lattice unit.
+        rows : integer matrix
+            The rows an item may have: those of a catalogue, or those that come with sums.
+        """
+        self.require_same_columns(attributes, unit)
+        if rows is not self.rows and not self.price(rows).within(self.charge):
+            raise PrivacyError(
+                "this policy was priced for lighter items: an item of this catalogue could cost more than the policy says; "
+                "allocate a policy for this catalogue"
+            )
+
+    def require_same_columns(self, attributes: tuple[str, ...], unit: Fraction) -> None:
+        """Refuse a catalogue with other `attributes`, another order of them or another `unit`."""
+        if attributes != self.attributes or unit != self.unit:
+            raise PrivacyError("this policy was made for another catalogue: its attributes or unit differ")
+
     # --- what an item may do -----------------------------------------------------------------------------------------
 
     def fit(self, item: Iterable[str] | Mapping[str, Epsilon]) -> NDArray[np.int64]:
@@ -181,17 +224,25 @@ class Policy:
         >>> p.fit(["y"]).tolist(), p.fit(["x", "y"]).tolist()
         ([0, 1], [1, 0])
         """
-        from sfumato.attributes.catalogue import lattice
-
         most = int(self.rows.max(initial=0))
         try:
             tags = item if isinstance(item, Mapping) else dict.fromkeys(item, 1)
             units = [min(lattice(tags[n], self.unit), most) if n in tags else 0 for n in self.attributes]
-        except (InputError, TypeError):  # an odd item counts nothing: an error would tell about the history
+        except Exception:  # an odd item counts nothing: an error would tell about the history
             units = [0] * len(self.attributes)
         row = np.array(units, dtype=np.int64)
         under = np.minimum(self.rows.astype(np.int64), row)
         return np.asarray(under[int(under.sum(axis=1).argmax())]) if under.size else row * 0
+
+    def sums(self, history: History) -> ItemSums:
+        """Add up a `history` whose items are known by their attributes, each cut as `fit` does.
+
+        >>> p = Policy(("x", "y"), np.array([50, 50]), np.array([[1, 1]]), 100, np.array([60, 90]))
+        >>> p.sums([["x"], ["x", "y"]]).exact
+        <Exact: a private value>
+        """
+        exact = held(history).map(lambda items: sum(map(self.fit, items), np.zeros(len(self.attributes), dtype=np.int64)))
+        return ItemSums(exact, self.rows, self.attributes, self.unit, notes=(EACH_TIME,))
 
     # --- expected error ------------------------------------------------------------------------------------------------
 
@@ -222,7 +273,7 @@ class Policy:
             "gap": None if math.isnan(self.gap) else self.gap,
             "catalogue": self.catalogue,
         }
-        body["checksum"] = _checksum(body, key)
+        body["checksum"] = checksum(body, key)
         return "{\n" + ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in body.items()) + "\n}\n"
 
     @classmethod
@@ -236,21 +287,21 @@ class Policy:
             raise InputError(f"this is not a policy file: its kind is not {_KIND!r}")
         if body.get("version") != VERSION:
             raise InputError(f"policy version {body.get('version')!r}, this software reads {VERSION}; update it or ask anew")
-        checksum = body.pop("checksum", None)
-        if not isinstance(checksum, str) or not hmac.compare_digest(checksum, _checksum(body, key)):
+        seal = body.pop("checksum", None)
+        if not isinstance(seal, str) or not hmac.compare_digest(seal, checksum(body, key)):
             raise PrivacyError("this policy was changed after it was made (or sealed with another key); ask for a new one")
         if set(body) != _FIELDS:
             raise InputError(f"a policy has the fields {', '.join(sorted(_FIELDS))}")
         return cls(
-            attributes=tuple(_list(body["attributes"], str)),
-            rates=np.array(_list(body["rates"], int), dtype=np.int64),
-            rows=_rows(body["rows"], len(body["attributes"])),
-            overall=Nano(_list([body["epsilon"]], int)[0]),
-            budgets=np.array(_list(body["budgets"], int), dtype=np.int64),
-            unit=_unit(_list([body["unit"]], str)[0]),
-            utility=_list([body["utility"]], str)[0],
-            gap=math.nan if body["gap"] is None else _list([body["gap"]], float)[0],
-            catalogue=_list([body["catalogue"]], str)[0],
+            attributes=tuple(typed(body["attributes"], str)),
+            rates=np.array(typed(body["rates"], int), dtype=np.int64),
+            rows=dense_rows(body["rows"], len(body["attributes"])),
+            overall=Nano(typed([body["epsilon"]], int)[0]),
+            budgets=np.array(typed(body["budgets"], int), dtype=np.int64),
+            unit=fraction(typed([body["unit"]], str)[0]),
+            utility=typed([body["utility"]], str)[0],
+            gap=math.nan if body["gap"] is None else typed([body["gap"]], float)[0],
+            catalogue=typed([body["catalogue"]], str)[0],
         )
 
     def save(self, path: str | os.PathLike[str], *, key: bytes | None = None) -> None:
@@ -263,36 +314,3 @@ class Policy:
         """Read the policy file `path` and verify it, its seal too if a `key` is given."""
         with open(path, encoding="utf-8") as file:
             return cls.from_json(file.read(), key=key)
-
-
-def _checksum(body: Mapping[str, Any], key: bytes | None) -> str:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
-    if key is None:
-        return "sha256:" + hashlib.sha256(text).hexdigest()
-    return "hmac-sha256:" + hmac.new(key, text, "sha256").hexdigest()
-
-
-def _list(values: Any, kind: type) -> list[Any]:
-    typed = isinstance(values, list) and all(type(v) is kind for v in values)
-    if not typed or (kind is int and any(not 0 <= v < 1 << 62 for v in values)):
-        raise InputError(f"a field of this policy does not hold {kind.__name__} values in range")
-    return list(values)
-
-
-def _unit(text: str) -> Fraction:
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise InputError("the unit of this policy is not a fraction such as 1/100") from None
-
-
-def _rows(sparse: Any, columns: int) -> NDArray[np.int64]:
-    if not isinstance(sparse, list) or not sparse:
-        raise InputError("a policy lists at least one row that an item may have")
-    rows = np.zeros((len(sparse), columns), dtype=np.int64)
-    for i, pairs in enumerate(sparse):
-        flat = _list(pairs, int)
-        if len(flat) % 2 or any(j >= columns for j in flat[::2]) or len(set(flat[::2])) * 2 != len(flat):
-            raise InputError("a row of this policy does not list distinct columns and their weights in turn")
-        rows[i, flat[::2]] = flat[1::2]
-    return rows

@@ -7,21 +7,22 @@ depends on the history, so neither does a refusal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.attributes.catalogue import Catalogue
 from sfumato.attributes.device_ledger import DeviceLedger, Limits
 from sfumato.attributes.policy import Policy
 from sfumato.attributes.release import MECHANISM, AttributeRelease, release_histogram
+from sfumato.attributes.sums import History, ItemSums, held
 from sfumato.errors import BudgetError, InputError
 from sfumato.offers import Offer
 from sfumato.privacy.budgets import AttributeBudgets
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.source import SECURE, Source
 from sfumato.privacy.units import Epsilon, Nano, positive_nano
@@ -118,8 +119,7 @@ class Profile:
                 raise InputError(f"no policy for recipient {to!r} and no catalogue to make one from")
             return self._allocate(overall)
         if self.catalogue is not None:
-            if shipped.attributes != self.catalogue.attributes or shipped.unit != self.catalogue.unit:
-                raise InputError("this policy was made for another catalogue: its attributes or unit differ")
+            shipped.require_same_columns(self.catalogue.attributes, self.catalogue.unit)
             # Priced with the person's own catalogue: a policy that left heavy items out is caught here.
             shipped = replace(shipped, rows=self.catalogue.maximal)
         shipped.verify(
@@ -140,7 +140,7 @@ class Profile:
         Returns
         -------
         list of Offer
-            Each runs on a history; its `plan` is the policy.
+            Each runs on a history and charges the person's ledger as `release` does; its `plan` is the policy.
         """
         from sfumato.attributes.allocation import allocate, compose
         from sfumato.attributes.bounds import expected_errors
@@ -156,16 +156,16 @@ class Profile:
         for policy in found:
             errors = expected_errors(policy)
             note = f"{policy.utility}: mean absolute error {errors['mae']:.4g}, {errors['mael']:.3g} above the best noise"
-            run = partial(self._run, policy, to)
+            run = partial(self._offered, policy, to)
             rmse = float(np.sqrt(errors["mse"]))
-            offers.append(Offer(MECHANISM, policy.charge, rmse, note, run, plan=policy, neighbours="item"))
+            offers.append(Offer(MECHANISM, policy.terms, rmse, note, run, plan=policy))
         return sorted(offers, key=lambda offer: offer.expected_rmse or 0.0)
 
     # --- releases ----------------------------------------------------------------------------------------------------
 
     def release(
         self,
-        history: Iterable[Any] | Callable[[], Iterable[Any]],
+        history: History,
         *,
         to: str,
         epsilon: Epsilon | None = None,
@@ -175,8 +175,8 @@ class Profile:
 
         Parameters
         ----------
-        history : items, or a function that returns them
-            Items outside the catalogue count nothing.
+        history : items, a function that returns them, or an Exact of them
+            Read after the charge was written. Items outside the catalogue count nothing.
         to : str
             The recipient.
         epsilon : ε, optional
@@ -189,6 +189,7 @@ class Profile:
         -------
         AttributeRelease
         """
+        private = held(history)
         policy = self.policy(to=to, epsilon=epsilon)
         try:
             self.ledger.charge(to, policy.charge, self.limits(to))
@@ -197,13 +198,16 @@ class Profile:
             if exhausted != "repeat" or stored is None:
                 raise
             return _recalled(stored)
-        meter = self._meter(policy)
-        result = self._run(policy, to, history, meter)
+        return self._paid(policy, to, private, self._meter(policy))
+
+    def _offered(self, policy: Policy, to: str, history: History, meter: Meter) -> AttributeRelease:
+        self.ledger.charge(to, policy.charge, self.limits(to))
+        return self._paid(policy, to, held(history), meter)
+
+    def _paid(self, policy: Policy, to: str, history: Exact[Iterable[Any]], meter: Meter) -> AttributeRelease:
+        result = release_histogram(self._sums(history, policy), policy, meter, recipient=to)
         self.ledger.remember(to, result.to_dict())
         return result
-
-    def _run(self, policy: Policy, to: str, history: Any, meter: Meter) -> AttributeRelease:
-        return release_histogram(lambda: self._histogram(history, policy), policy, meter, recipient=to)
 
     def stream(self, *, to: str, epsilon: Epsilon | None = None, fanout: int = 16) -> AttributeStream:
         """Open a stream to a recipient: paid once, then items may arrive for ever.
@@ -225,7 +229,7 @@ class Profile:
 
         policy = self.policy(to=to, epsilon=epsilon)
         self.ledger.charge(to, policy.charge, self.limits(to))
-        return AttributeStream(policy, self._meter(policy), catalogue=self.catalogue, fanout=fanout)
+        return AttributeStream(policy, self._meter(policy), catalogue=self.catalogue, recipient=to, fanout=fanout)
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
@@ -249,16 +253,10 @@ class Profile:
         return allocate(self.catalogue, budgets=shares, epsilon=_decimal(overall), utility=self.utility)
 
     def _meter(self, policy: Policy) -> Meter:
-        return Meter(limit=policy.charge, attributes=policy.attributes, neighbours="item", source=self._source)
+        return Meter.under(policy.terms, source=self._source)
 
-    def _histogram(self, history: Iterable[Any] | Callable[[], Iterable[Any]], policy: Policy) -> NDArray[np.int64]:
-        items = history() if callable(history) else history
-        if self.catalogue is not None:
-            return self.catalogue.histogram(items, once=self.once)
-        total = np.zeros(len(policy.attributes), dtype=np.int64)
-        for item in items:
-            total += policy.fit(item)
-        return total
+    def _sums(self, history: Exact[Iterable[Any]], policy: Policy) -> ItemSums:
+        return policy.sums(history) if self.catalogue is None else self.catalogue.histogram(history, once=self.once)
 
 
 def _decimal(nano: Nano) -> Epsilon:

@@ -2,24 +2,26 @@
 
 *Guarantee.* `Meter.laplace` adds noise of rate r_j to attribute j; an item whose row lies under one of the policy's rows
 costs at most ``Σ_j a_ij r_j <= ε`` overall and ``a_ij r_j <= t_j`` for attribute j (Theorem 4 of the paper). The neighbour
-is the same history with one item absent. Nothing else is computed from the history.
+is the same history with one item absent. Nothing else is computed from the history. The sums say which rows an item may
+have, and sums to which an item may add more than the policy was priced for are refused.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sfumato.attributes.policy import Policy
-from sfumato.errors import InputError
+from sfumato.attributes.sums import ItemSums
+from sfumato.errors import InputError, PrivacyError
 from sfumato.extras import need
 from sfumato.privacy.guarantee import Guarantee
-from sfumato.privacy.items import laplace_each
+from sfumato.privacy.items import laplace_each, require_items
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.noise import laplace_variance
 from sfumato.privacy.source import SECURE, Source
@@ -195,19 +197,17 @@ def _chernoff(rate: int, shares: tuple[tuple[int, int], ...], tail: float) -> fl
     return float(np.ceil(bounds.min()))
 
 
-def release_histogram(
-    histogram: ArrayLike | Callable[[], Any], policy: Policy, meter: Meter, *, recipient: str = ""
-) -> AttributeRelease:
-    """Noise on one person's attribute sums, whose items all lie under the policy's rows.
+def release_histogram(histogram: ItemSums, policy: Policy, meter: Meter, *, recipient: str = "") -> AttributeRelease:
+    """Noise on one person's attribute sums.
 
     Parameters
     ----------
-    histogram : integers, or a function that returns them
-        The exact sums in lattice units. A function is called only after the price was accepted.
+    histogram : ItemSums
+        What `Catalogue.histogram` or `Policy.sums` made of a history. It is opened only after the price was accepted.
     policy : Policy
         The noise of each attribute.
     meter : Meter
-        Pays and draws; it must know the policy's attributes.
+        Pays and draws, per item; it must know the policy's attributes.
     recipient : str
         Who is to have it.
 
@@ -219,11 +219,14 @@ def release_histogram(
     --------
     >>> policy = Policy(("x", "y"), np.array([10**9] * 2), np.array([[1, 1]]), 2 * 10**9, np.array([10**9] * 2))
     >>> meter = Meter(attributes=policy.attributes, neighbours="item")
-    >>> release_histogram([3, 4], policy, meter)
+    >>> release_histogram(policy.sums([["x", "y"], ["y"]]), policy, meter)
     AttributeRelease(2 attributes, overall ε 2)
     """
+    _admit(histogram, policy, meter)
+    if histogram.length is not None:
+        raise InputError("these are the sums of many people: use release_batch, or release each person's own")
     counts = meter.laplace(
-        histogram if callable(histogram) else np.asarray(histogram),
+        histogram.exact,
         rate=policy.rates,
         touches=policy.touches,
         attributes=policy.attributes,
@@ -234,15 +237,13 @@ def release_histogram(
     return AttributeRelease(counts, policy, promise, recipient=recipient, warnings=warnings)
 
 
-def release_batch(
-    histograms: NDArray[np.int64], policy: Policy, *, source: Source = SECURE
-) -> tuple[NDArray[np.int64], Guarantee]:
+def release_batch(histograms: ItemSums, policy: Policy, *, source: Source = SECURE) -> tuple[NDArray[np.int64], Guarantee]:
     """Noise for many people at once, as if every device had drawn its own. For simulations.
 
     Parameters
     ----------
-    histograms : int64 array of shape (people, attributes)
-        The exact sums in lattice units, one row per person.
+    histograms : ItemSums
+        One row per person, as `Catalogue.histograms` makes them.
     policy : Policy
         The noise of each attribute.
     source : Source
@@ -256,21 +257,38 @@ def release_batch(
     Examples
     --------
     >>> policy = Policy(("x", "y"), np.array([10**9] * 2), np.array([[1, 1]]), 2 * 10**9, np.array([10**9] * 2))
-    >>> noisy, promise = release_batch(np.zeros((1000, 2), dtype=np.int64), policy)
+    >>> nobody = ItemSums.as_stated(np.zeros((1000, 2), dtype=np.int64), policy)
+    >>> noisy, promise = release_batch(nobody, policy)
     >>> noisy.shape, promise.epsilon
     ((1000, 2), Decimal('2'))
     """
-    meter = Meter(attributes=policy.attributes, neighbours="item", source=source)
-    out = np.empty(histograms.shape, dtype=np.int64)
+    meter = Meter.under(policy.terms, source=source)
+    _admit(histograms, policy, meter)
+    if histograms.length is None:
+        raise InputError("a batch has one row of sums per person; one person's sums go to release_histogram")
+    out = np.empty((histograms.length, len(policy.attributes)), dtype=np.int64)
     with meter.parallel("each person's device adds noise to that person's history alone") as branch:
-        for start in range(0, histograms.shape[0], _BATCH):
+        for start in range(0, histograms.length, _BATCH):
             with branch():
                 out[start : start + _BATCH] = laplace_each(
                     meter,
-                    histograms[start : start + _BATCH],
+                    histograms.exact[start : start + _BATCH],
                     rate=policy.rates,
                     touches=policy.touches,
                     attributes=policy.attributes,
                     label="attribute histograms",
                 )
     return out, meter.guarantee()
+
+
+def _admit(sums: ItemSums, policy: Policy, meter: Meter) -> None:
+    """Refuse sums that the policy was not priced for, or a Meter that would promise more than the price of an item."""
+    if not isinstance(sums, ItemSums):
+        raise PrivacyError(
+            "sums must say how much one item adds to them: take catalogue.histogram(history) or policy.sums(history); "
+            "for sums of your own making, ItemSums.as_stated"
+        )
+    require_items(meter)
+    policy.admit(sums.attributes, sums.unit, sums.rows)
+    for note in sums.notes:
+        meter.assume(note)

@@ -15,13 +15,17 @@ drawn after its items arrived, so items may be chosen by someone who reads the a
 nothing extra and the stream may last for ever; the noise grows with the third power of log_b T (variance), which a large
 fanout keeps small: b = 16 has about a quarter of the variance of the binary tree.
 
-*Memory.* Three vectors per level: the exact content of its complete nodes, the part not yet answered for, the answers.
+*Memory.* Three vectors per level: the exact content of its complete nodes, the part not yet answered for, the answers. The
+first two are private (`Exact`): what the stream itself does follows from the clock and the questions.
+
+*One recipient.* Whom the stream was paid for is fixed when it opens, and a stream cannot be copied: answers drawn twice
+would be two releases.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +33,9 @@ from numpy.typing import NDArray
 from sfumato.attributes.catalogue import Catalogue
 from sfumato.attributes.policy import Policy
 from sfumato.attributes.release import WHOLE_COUNTS, AttributeRelease
-from sfumato.errors import InputError
+from sfumato.attributes.sums import EACH_TIME, ItemSums
+from sfumato.errors import InputError, PrivacyError
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.items import laplace_shares
 from sfumato.privacy.meter import Meter
 
@@ -37,7 +43,7 @@ ONE_NODE_PER_LEVEL = "each item is in one node per level of the stream's tree, a
 
 
 class AttributeStream:
-    """Running totals of attributes over a stream of items.
+    """Running totals of attributes over a stream of items, for one recipient.
 
     Parameters
     ----------
@@ -46,7 +52,9 @@ class AttributeStream:
     meter : Meter
         Pays and draws.
     catalogue : Catalogue, optional
-        For `add`; without it items are given by their attributes.
+        For `add`; without it items are given by their attributes. It must be one that the policy was priced for.
+    recipient : str
+        Whom the stream was paid for: all its releases are theirs.
     fanout : int
         Children per node.
 
@@ -63,13 +71,24 @@ class AttributeStream:
     (1003, True)
     """
 
-    def __init__(self, policy: Policy, meter: Meter, *, catalogue: Catalogue | None = None, fanout: int = 16) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        meter: Meter,
+        *,
+        catalogue: Catalogue | None = None,
+        recipient: str = "",
+        fanout: int = 16,
+    ) -> None:
         if fanout < 2:
             raise InputError(f"a tree needs a fanout of at least 2, got {fanout}")
+        if catalogue is not None:
+            policy.admit(catalogue.attributes, catalogue.unit, catalogue.maximal)
         self.policy = policy
         self.catalogue = catalogue
         self.fanout = int(fanout)
         self.meter = meter
+        self._recipient = recipient
         self._draw = laplace_shares(
             meter,
             rate=policy.rates,
@@ -78,11 +97,20 @@ class AttributeStream:
             why=ONE_NODE_PER_LEVEL,
             label="attribute stream",
         )
+        meter.assume(EACH_TIME)
         m = len(policy.attributes)
         self._finished = np.zeros(m, dtype=np.int64)  # noisy totals of past epochs
         self._before = 0  # steps in past epochs
         self._past: list[tuple[int, int]] = []  # levels and noise vectors of each past epoch
         self._open_epoch(1)
+
+    def __reduce_ex__(self, _protocol: Any) -> NoReturn:
+        raise PrivacyError("a stream cannot be copied or stored: each copy would answer for items that were paid for once")
+
+    @property
+    def recipient(self) -> str:
+        """Whom the stream was paid for."""
+        return self._recipient
 
     @property
     def time(self) -> int:
@@ -97,53 +125,71 @@ class AttributeStream:
     @property
     def size(self) -> int:
         """Numbers kept: grows with the number of levels only."""
-        return int(self._exact.size + self._pending.size + self._noisy.size + self._finished.size)
+        return (3 * self._levels + 1) * len(self.policy.attributes)
 
     # --- time moves on -----------------------------------------------------------------------------------------------
 
     def add(self, items: Iterable[Any] = ()) -> None:
         """One step of time with these `items` (usually one; none for an empty step)."""
-        if self.catalogue is not None:
-            row = self.catalogue.histogram(items, once=False)
-        else:
-            row = sum((self.policy.fit(item) for item in items), np.zeros(len(self.policy.attributes), dtype=np.int64))
-        self.extend(row[None, :])
+        made = self.policy.sums(items) if self.catalogue is None else self.catalogue.histogram(items, once=False)
+        self._steps(1, made.exact.map(lambda row: row[None, :]))
 
     def skip(self, steps: int) -> None:
         """Let `steps` steps without items pass, in the time of one."""
         if steps < 0:
             raise InputError(f"time does not run backwards: steps must not be negative, got {steps}")
-        while steps:
-            now = min(steps, self._length - self._clock)
-            self._advance(now, None)
-            steps -= now
+        self._steps(steps, None)
 
-    def extend(self, rows: NDArray[np.int64]) -> None:
-        """Many steps at once: `rows` has one row of attribute sums (lattice units) for each."""
-        block = np.asarray(rows)
-        if block.ndim != 2 or block.shape[1] != len(self.policy.attributes) or block.dtype.kind not in "iu":
-            raise InputError(f"steps are integer rows of {len(self.policy.attributes)} attribute sums")
-        while block.shape[0]:
-            now = min(block.shape[0], self._length - self._clock)
-            self._advance(now, block[:now].astype(np.int64))
-            block = block[now:]
+    def extend(self, sums: ItemSums) -> None:
+        """Many steps at once: `sums` has one row for each."""
+        if not isinstance(sums, ItemSums) or sums.length is None:
+            raise InputError("steps are rows of sums, as catalogue.histograms or ItemSums.as_stated makes them")
+        self.policy.admit(sums.attributes, sums.unit, sums.rows)
+        for note in sums.notes:
+            self.meter.assume(note)
+        self._steps(sums.length, sums.exact)
+
+    def _steps(self, steps: int, block: Exact[NDArray[np.int64]] | None) -> None:
+        done = 0
+        while done < steps:
+            now = min(steps - done, self._length - self._clock)
+            self._advance(now, None if block is None else block[done : done + now])
+            done += now
 
     def _open_epoch(self, levels: int) -> None:
         self._levels = levels
         self._length = self.fanout**levels
         self._clock = 0
         shape = (levels, len(self.policy.attributes))
-        self._exact = np.zeros(shape, dtype=np.int64)
-        self._pending = np.zeros(shape, dtype=np.int64)
+        # Content of the complete nodes of each level, and the part of it not yet answered for: the private state.
+        self._state: Exact[NDArray[np.int64]] = Exact(np.zeros((2, *shape), dtype=np.int64))
         self._noisy = np.zeros(shape, dtype=np.int64)
         self._fresh = [False] * levels  # whether nodes completed since the last answer: a matter of time alone
         self._draws = [0] * levels  # noise vectors in the level's answers
 
-    def _advance(self, steps: int, block: NDArray[np.int64] | None) -> None:
+    def _advance(self, steps: int, block: Exact[NDArray[np.int64]] | None) -> None:
         """Move the clock by `steps` (not past the epoch) and hand the content of completed nodes up the levels."""
-        old, new = self._clock, self._clock + steps
-        sums = None if block is None else np.concatenate([np.zeros((1, block.shape[1]), np.int64), np.cumsum(block, axis=0)])
-        below = np.zeros(self._exact.shape[1], dtype=np.int64)  # exact content of the levels below, before the move
+        completed = self._completed(self._clock, self._clock + steps)
+        for level, nodes in enumerate(completed):
+            if nodes.handed_up:
+                self._noisy[level] = 0
+                self._fresh[level], self._draws[level] = False, 0
+            if nodes.stop > nodes.start:
+                self._fresh[level] = True
+        if block is None:
+            self._hold(self._state.map(lambda state: _moved(state, None, completed)))
+        else:
+            self._hold(self._state.zip(block).map(lambda pair: _moved(pair[0], pair[1], completed)))
+        self._clock += steps
+        if self._clock == self._length:
+            self._finished = self._answer()
+            self._past.append((self._levels, self._draws[-1]))
+            self._before += self._length
+            self._open_epoch(self._levels + 1)
+
+    def _completed(self, old: int, new: int) -> list[_Nodes]:
+        """What a move of the clock completes on each level, as far up as anything is: public."""
+        found = []
         for level in range(self._levels):
             width = self.fanout**level
             parent = width * self.fanout
@@ -151,45 +197,63 @@ class AttributeStream:
             old_end, new_end = old // width * width, new // width * width
             if new_end == old_end:
                 break  # no node completed here, so none did above
-            began = 0 if top else new // parent * parent
-            content = self._exact[level].copy()
-            if not top and old // parent != new // parent:
-                # The parent of the old nodes completed and answers for them from now on.
-                self._exact[level] = self._pending[level] = self._noisy[level] = 0
-                self._fresh[level], self._draws[level] = False, 0
-            start = max(old_end, began)
-            if new_end > start:
-                arrived = _between(sums, start - old, new_end - old) + (below if start < old else 0)
-                self._exact[level] += arrived
-                self._pending[level] += arrived
-                self._fresh[level] = True
-            below = below + content
-        self._clock = new
-        if new == self._length:
-            self._finished = self._answer()
-            self._past.append((self._levels, self._draws[-1]))
-            self._before += self._length
-            self._open_epoch(self._levels + 1)
+            # The parent of the old nodes completed and answers for them from now on.
+            handed_up = not top and old // parent != new // parent
+            start = max(old_end, 0 if top else new // parent * parent)
+            found.append(_Nodes(handed_up, start - old, new_end - old))
+        return found
+
+    def _hold(self, state: Exact[NDArray[np.int64]]) -> None:
+        self._state = self._draw.hold(state)
 
     # --- questions ---------------------------------------------------------------------------------------------------
 
     def _answer(self) -> NDArray[np.int64]:
         """Noisy totals up to now, drawing noise for what completed since the last question."""
-        for level in range(self._levels):
-            if self._fresh[level]:
-                self._noisy[level] += self._draw(self._pending[level], self._levels)
-                self._pending[level] = 0
-                self._fresh[level] = False
-                self._draws[level] += 1
+        asked = [level for level, fresh in enumerate(self._fresh) if fresh]
+        for level in asked:
+            self._noisy[level] += self._draw(self._state[1, level], self._levels)
+            self._fresh[level] = False
+            self._draws[level] += 1
+        if asked:
+            self._hold(self._state.map(lambda state: _answered(state, asked)))
         return np.asarray(self._finished + self._noisy.sum(axis=0))
 
-    def release(self, *, recipient: str = "") -> AttributeRelease:
-        """Noisy totals of the whole stream so far, for `recipient`; as often as one likes."""
+    def release(self) -> AttributeRelease:
+        """Noisy totals of the whole stream so far, for its recipient; as often as one likes."""
         promise = self.meter.guarantee()
         counts = self._answer()
         shares = (*self._past, (self._levels, sum(self._draws)))
         warnings = (WHOLE_COUNTS.format(epsilon=promise.epsilon),)
-        return AttributeRelease(counts, self.policy, promise, recipient=recipient, warnings=warnings, shares=shares)
+        return AttributeRelease(counts, self.policy, promise, recipient=self.recipient, warnings=warnings, shares=shares)
+
+
+class _Nodes(NamedTuple):
+    """Nodes of one level that a move of the clock completes; steps count from the old time, so earlier ones are negative."""
+
+    handed_up: bool  # whether the parent of the nodes so far completed as well
+    start: int
+    stop: int
+
+
+def _moved(state: NDArray[np.int64], block: NDArray[np.int64] | None, completed: list[_Nodes]) -> NDArray[np.int64]:
+    """The private state after a move of the clock with these steps (none: empty ones)."""
+    new = state.copy()
+    below = np.zeros(state.shape[2], dtype=np.int64)  # content of the levels below, before the move
+    sums = None if block is None else np.concatenate([below[None, :], np.cumsum(block, axis=0)])
+    for level, nodes in enumerate(completed):
+        if nodes.handed_up:
+            new[:, level] = 0
+        if nodes.stop > nodes.start:
+            new[:, level] += _between(sums, nodes.start, nodes.stop) + (below if nodes.start < 0 else 0)
+        below = below + state[0, level]
+    return new
+
+
+def _answered(state: NDArray[np.int64], levels: list[int]) -> NDArray[np.int64]:
+    new = state.copy()
+    new[1, levels] = 0
+    return new
 
 
 def _between(sums: NDArray[np.int64] | None, start: int, end: int) -> NDArray[np.int64] | int:

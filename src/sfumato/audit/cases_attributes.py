@@ -12,10 +12,12 @@ from sfumato.attributes.catalogue import Catalogue
 from sfumato.attributes.policy import Policy
 from sfumato.attributes.release import release_batch
 from sfumato.attributes.streams import AttributeStream
+from sfumato.attributes.sums import ItemSums
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
 from sfumato.audit.transcripts import transcript_case
 from sfumato.privacy import NANO, Meter, Nano, Source
+from sfumato.testing import reveal
 
 SHOP = Catalogue.of({"novel": {"paper": 1, "fiction": 2}, "map": {"paper": 1, "travel": 1}, "pen": {"paper": 1}})
 POLICY = allocate(SHOP, budgets={"paper": 0.5, "fiction": 0.8, "travel": 1}, epsilon=1)
@@ -23,14 +25,15 @@ _HISTORY = ("novel", "map")
 
 
 def _noisy(which: int, n: int, source: Source) -> NDArray[np.int64]:
-    exact = SHOP.histogram(_HISTORY[which:])  # the second neighbour lacks the novel
-    return release_batch(np.tile(exact, (n, 1)), POLICY, source=source)[0]
+    items = np.arange(which, len(_HISTORY))  # the second neighbour lacks the novel
+    everybody = SHOP.histograms(np.repeat(np.arange(n), items.size), np.tile(items, n), people=n)
+    return release_batch(everybody, POLICY, source=source)[0]
 
 
 def _overall(which: int, n: int, source: Source) -> NDArray[np.int64]:
     """The log-likelihood ratio of the whole release, in nano-ε: no event tells the neighbours apart better."""
     noisy = _noisy(which, n, source)
-    with_it, without = SHOP.histogram(_HISTORY), SHOP.histogram(_HISTORY[1:])
+    with_it, without = (reveal(SHOP.histogram(_HISTORY[i:]).exact) for i in (0, 1))
     return np.asarray((np.abs(noisy - without) - np.abs(noisy - with_it)) @ POLICY.rates)
 
 
@@ -47,7 +50,7 @@ def _stream(items: tuple[int, int], meter: Meter) -> list[NDArray[Any]]:
     stream = AttributeStream(_STREAM, meter, fanout=2)
     stream.skip(2)
     told = [stream.release().counts]
-    stream.extend(np.array([items], dtype=np.int64))
+    stream.extend(ItemSums.as_stated(np.array([items], dtype=np.int64), _STREAM))
     told.append(stream.release().counts)
     stream.skip(1)
     return [*told, stream.release().counts]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attributes import AttributeStream, Catalogue, Policy, allocate, release_batch
+from sfumato.attributes import AttributeStream, Catalogue, ItemSums, Policy, allocate, release_batch
 from sfumato.attributes.utility import named_utility
 from sfumato.bench.attributes_data import Shop, flat_budgets
 from sfumato.errors import NotInstalledError
@@ -127,7 +127,7 @@ def batch_seconds(shop: Shop, *, people: int, seed: int = 0) -> float:
     rng = np.random.default_rng(seed)
     m = len(shop.catalogue.attributes)
     policy = allocate(shop.catalogue, budgets=flat_budgets(rng, m), epsilon=0.1)
-    return _timed(lambda: release_batch(rng.integers(0, 100, (people, m)), policy))[0]
+    return _timed(lambda: release_batch(ItemSums.as_stated(rng.integers(0, 100, (people, m)), policy), policy))[0]
 
 
 def device_seconds(policy: Policy, *, rounds: int = 8) -> dict[str, float]:
@@ -159,7 +159,7 @@ def stream_figures(policy: Policy, *, steps: int, seed: int = 0) -> dict[str, An
     exact = np.zeros(rows.shape[1], dtype=np.int64)
     for done in range(0, steps, 1000):
         block = rows[rng.integers(0, len(rows), min(1000, steps - done))]
-        stream.extend(block)
+        stream.extend(ItemSums.as_stated(block, policy))
         exact += block.sum(axis=0)
         release = stream.release()
         worst = max(worst, float(np.max(np.abs(release.counts - exact) * policy.rates / NANO)))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sfumato.classifiers.linear.functional import FunctionalMechanism
     from sfumato.classifiers.linear.local_search import PrivGene, PrivLocal
     from sfumato.classifiers.linear.output_perturbation import OutputPerturbation
+    from sfumato.classifiers.search import PrivateSearch
 
 _NAMES = {
     "AutoClassifier": "automatic",
@@ -36,6 +37,7 @@ _NAMES = {
     "PrivateLogisticRegression": "linear.erm",
     "PrivateNaiveBayes": "counting.naive_bayes",
     "PrivateSVM": "linear.erm",
+    "PrivateSearch": "search",
 }
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "PrivateLogisticRegression",
     "PrivateNaiveBayes",
     "PrivateSVM",
+    "PrivateSearch",
 ]
 
 

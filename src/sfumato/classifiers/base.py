@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sfumato.classifiers.fits import CountedFits
 from sfumato.errors import InputError
 from sfumato.privacy import SECURE, Charge, Epsilon, Exact, Meter, Nano, Source, positive_nano
 from sfumato.records.coding import Coding
@@ -27,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateClassifier(CountedFits, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators.
 
     Parameters
@@ -75,6 +76,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._train(records, meter)
         self.meter_ = meter
         self.guarantee_ = meter.guarantee()
+        self._count_fit(X, self.guarantee_.nano, private=meter.private)
         return self
 
     def predict_proba(self, X: Any) -> Floats:

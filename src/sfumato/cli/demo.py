@@ -29,6 +29,10 @@ def demo(
     from sfumato.releases.batch import release as run_plan
 
     screen = console()
+
+    def aside(sentence: str) -> None:
+        console(stderr=True).print(f"note: {sentence}", markup=False)
+
     plan_path = write_clinic(folder, patients=patients)
     loaded = load(plan_path)
     if as_json:
@@ -36,7 +40,7 @@ def demo(
             {
                 "plan": str(plan_path),
                 "preview": [show.priced_record(p) for p in price_plan(loaded)],
-                "releases": [outcome_record(o) for o in run_plan(loaded)],
+                "releases": [outcome_record(o) for o in run_plan(loaded, notice=aside)],
                 "ledger": Ledger.open(loaded.ledger, create=False).balance(loaded.dataset).to_dict(),
             }
         )
@@ -46,7 +50,7 @@ def demo(
     show.show_preview(screen, price_plan(loaded))
     screen.print(f"\n[bold]sfumato release {plan_path}[/bold]")
     with show.progress(screen, len(loaded.releases)) as step:
-        outcomes = run_plan(loaded, progress=step)
+        outcomes = run_plan(loaded, progress=step, notice=aside)
     show.show_outcomes(screen, outcomes)
     screen.print(f"\n[bold]sfumato ledger --plan {plan_path}[/bold]")
     show.show_balance(screen, Ledger.open(loaded.ledger, create=False).balance(loaded.dataset))

@@ -48,14 +48,20 @@ def release(
     loaded = load(plan)
     screen = console()
     stopped: StoppedError | None = None
+    said: list[str] = []
+
+    def tell(sentence: str) -> None:
+        said.append(sentence)
+        console(stderr=True).print(f"note: {sentence}", markup=False)
+
     with show.progress(screen, len(loaded.releases) if only is None else 1, quiet=as_json) as step:
         try:
-            outcomes = run_plan(loaded, only=only, progress=step, notice=console(stderr=True).print, by=by)
+            outcomes = run_plan(loaded, only=only, progress=step, notice=tell, by=by)
         except StoppedError as error:
             outcomes, stopped = error.outcomes, error
     if as_json:
         why = {} if stopped is None else {"stopped": {"release": stopped.name, "why": str(stopped)}}
-        print_json({"releases": [outcome_record(o) for o in outcomes], **why})
+        print_json({"findings": said, "releases": [outcome_record(o) for o in outcomes], **why})
     else:
         show.show_outcomes(screen, outcomes)
     if stopped is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.meter import Meter
+from sfumato.privacy.terms import Terms
 from sfumato.privacy.units import Epsilon, positive_nano
 from sfumato.registry import Parameter, ranked
 from sfumato.registry import mechanism as registered
@@ -47,12 +49,12 @@ def offers(request: Request, facts: Facts) -> list[Offer]:
     given = {p.name: p.check(request.parameters.get(p.name), place) for p in PARAMETERS}
     facts.check_where(request.where)
     named = request.mechanism != AUTO
-    return preview_synthesize(
+    return offers_under(
+        facts.terms,
         schema=facts.schema,
         target=given["target"],
         epsilon=request.need_epsilon() if facts.budgets is None else None,
         rows=facts.rows if facts.budgets is None and request.where is None else None,
-        budgets=facts.budgets,
         where=request.where,
         attributes=given["attributes"],
         mechanism=request.mechanism,
@@ -107,8 +109,35 @@ def preview_synthesize(
     >>> [o.mechanism for o in preview_synthesize(schema=schema, target="ill", epsilon=0.5)]
     ['privpfc', 'diffgen', 'pph', 'privbayes', 'uniform-grid']
     """
+    return offers_under(
+        replace(schema.terms, budgets=budgets),
+        schema=schema,
+        target=target,
+        epsilon=epsilon,
+        rows=rows,
+        where=where,
+        attributes=attributes,
+        mechanism=mechanism,
+        parameters=parameters,
+    )
+
+
+def offers_under(
+    terms: Terms,
+    *,
+    schema: Schema,
+    target: str,
+    epsilon: Epsilon | None,
+    rows: int | None,
+    where: Where,
+    attributes: Sequence[str] | None,
+    mechanism: str,
+    parameters: Mapping[str, Any] | None,
+) -> list[Offer]:
+    """The same for whom the `terms` protect; the other arguments are those of `preview_synthesize`."""
     if parameters and mechanism == AUTO:
         raise InputError(f"`{next(iter(parameters))}` is a parameter of a mechanism: name the mechanism as well")
+    budgets = terms.budgets
     if budgets is None and epsilon is not None:
         positive_nano(epsilon)
     task = Task.of(schema, target, attributes)
@@ -119,15 +148,15 @@ def preview_synthesize(
         named = entry.name == mechanism
         try:
             publisher: Publisher = entry.make(**asked, **(parameters or {} if named else {}))
-            rmse, how = publisher.expected(task, schema.unit.rows_per_person)
+            rmse, how = publisher.expected(task, terms.factor)
         except InputError as error:
             if named:
                 raise
             refused = refused or error
             continue
         people = None if budgets is None else np.array(budgets.levels)
-        charge = Charge(publisher.nano, people)
-        found.append(Offer(entry.name, charge, rmse, f"{entry.summary}{how}", _runner(publisher, where), budgets))
+        priced = terms.up_to(Charge(publisher.nano, people))
+        found.append(Offer(entry.name, priced, rmse, f"{entry.summary}{how}", _runner(publisher, where)))
     if not found and refused is not None:
         raise refused
     return found

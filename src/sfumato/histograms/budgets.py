@@ -3,6 +3,11 @@
 A record sits in exactly one bin, so a histogram whose bin i is noised at rate r_i costs a record in bin i exactly r_i and
 the release ``max r_i``: budgets per bin are a *protection policy* (these bins matter more), not a way to gain accuracy.
 All numbers are whole nano-ε; shares are rounded down, the last share takes what is left.
+
+*Against which neighbour.* Compared with the same data without a person's rows in bin i (at most k of them), these rows lose
+``k r_i``. Compared with the same data with other rows in their place, in whatever bins, they lose ``k (r_i + r_j)``, j being
+the costliest of the other bins: the row shows where it is and where it is not. So bins that differ keep a budget of
+their own against absence only; against replacement each would be worth no more than the smallest, and they are refused.
 """
 
 from __future__ import annotations
@@ -16,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.errors import InputError, PrivacyError
 from sfumato.histograms.bins import Bins
 from sfumato.privacy import Epsilon, Exact, Meter, positive_nano
-from sfumato.privacy.integers import as_int64
+from sfumato.privacy.integers import whole_numbers
+from sfumato.privacy.terms import Terms
 from sfumato.privacy.units import nano_down_array
 
 Counts: TypeAlias = Exact[Any] | NDArray[np.integer] | Sequence[int] | Callable[[], Any]
@@ -24,19 +30,26 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
 
-def moves(*, rows_per_person: int, neighbours: str) -> int:
-    """How many units of loss one unit of rate costs: rows of a person, twice against replacement.
+def lost_by_bin(losses: Ints, terms: Terms, *, elsewhere: int = 0) -> Ints:
+    """What a person loses by their rows in each bin, from what one row in it loses against absence.
 
-    >>> moves(rows_per_person=3, neighbours="replacement")
-    6
+    `elsewhere` is the most a row loses that is in no bin of this histogram but in another one of the release.
+
+    >>> lost_by_bin(np.array([1, 5, 3]), Terms(rows_per_person=2)).tolist()
+    [2, 10, 6]
+    >>> lost_by_bin(np.array([1, 5, 3]), Terms(rows_per_person=2, neighbours="replacement")).tolist()
+    [12, 16, 16]
     """
-    return rows_per_person * (2 if neighbours == "replacement" else 1)
+    if terms.neighbours != "replacement":
+        return losses * terms.rows_per_person
+    first, second = np.sort(np.append(losses, [0, elsewhere]))[::-1][:2].tolist()
+    return np.asarray((losses + np.where(losses == first, second, first)) * terms.rows_per_person)
 
 
-def bin_rates(*, epsilon: Epsilon, bins: Bins, factor: int, bin_budgets: ArrayLike | None = None) -> Ints:
+def bin_rates(*, epsilon: Epsilon, bins: Bins, terms: Terms, bin_budgets: ArrayLike | None = None) -> Ints:
     """The noise rate each bin can afford: its own budget or epsilon, whichever is smaller, per unit of loss.
 
-    >>> bin_rates(epsilon=1, bins=Bins.numbered(3), factor=1, bin_budgets=[0.5, 2, 1]).tolist()
+    >>> bin_rates(epsilon=1, bins=Bins.numbered(3), terms=Terms(), bin_budgets=[0.5, 2, 1]).tolist()
     [500000000, 1000000000, 1000000000]
     """
     limit = positive_nano(epsilon)
@@ -47,9 +60,14 @@ def bin_rates(*, epsilon: Epsilon, bins: Bins, factor: int, bin_budgets: ArrayLi
         if given.size != bins.size:
             raise InputError(f"{given.size} bin budgets for {bins.size} bins; give one per bin")
         nano = np.minimum(nano_down_array(given.reshape(-1), "bin budgets"), limit)
-    rates = nano // factor
+    rates = nano // terms.factor
     if int(rates.min()) < 1:
         raise InputError("every bin needs a budget of at least 1e-9 per row a person may own; raise the smallest one")
+    if (lost_by_bin(rates, terms) > nano).any():
+        raise InputError(
+            "bin budgets that differ hold against absence only: a record replaced by one of another bin loses what both "
+            "bins cost. Ask for neighbours='absence', or give all bins the smallest budget"
+        )
     return rates
 
 
@@ -57,8 +75,7 @@ def rates_for(meter: Meter, *, epsilon: Epsilon, bins: Bins, bin_budgets: ArrayL
     """`bin_rates` under the meter's neighbours and rows per person."""
     if meter.neighbours == "item":
         raise PrivacyError("a histogram protects people's records; ask for neighbours='absence' or 'replacement'")
-    factor = moves(rows_per_person=meter.rows_per_person, neighbours=meter.neighbours)
-    return bin_rates(epsilon=epsilon, bins=bins, factor=factor, bin_budgets=bin_budgets)
+    return bin_rates(epsilon=epsilon, bins=bins, terms=meter.terms, bin_budgets=bin_budgets)
 
 
 def share(rates: Ints, percent: int) -> tuple[Ints, Ints]:
@@ -84,14 +101,10 @@ def exact_counts(counts: Counts, bins: Bins) -> Exact[Ints]:
 
 
 def _flat(counts: Any, bins: Bins) -> Ints:
-    array = np.asarray(counts)
-    if array.dtype.kind == "f" and not isinstance(counts, np.ndarray):
-        array = np.asarray(counts, dtype=object)  # whole numbers at both ends of 64 bits become floats in NumPy
-    if array.dtype.kind not in "iu" and not all(isinstance(count, int) for count in array.flat):
-        raise InputError(f"counts must be integers, got {array.dtype}")
+    array = whole_numbers(counts, "counts")
     if array.size != bins.size:
         raise InputError(f"the table gave {array.size} counts for {bins.size} public bins")
-    return as_int64(array).reshape(-1)
+    return array.reshape(-1)
 
 
 def addable(counts: Ints) -> Ints:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
 from sfumato.errors import InputError
 from sfumato.histograms.bins import Bins
-from sfumato.histograms.budgets import Ints, bin_rates, moves
+from sfumato.histograms.budgets import Ints, bin_rates
 from sfumato.histograms.release import applicable, release_histogram
 from sfumato.histograms.result import Histogram
 from sfumato.offers import Facts, Offer, Request
 from sfumato.privacy import Charge, Epsilon, Exact, Meter, Nano
+from sfumato.privacy.terms import Neighbours, Terms
 from sfumato.registry import Mechanism, Parameter, ranked
 from sfumato.tables.dataset import Dataset
 
@@ -22,7 +24,7 @@ PURPOSES = ("shape", "ranges")
 PARAMETERS = (
     Parameter("columns", "texts", "the columns whose cells are counted", required=True),
     Parameter("purpose", "text", "what it is for: its shape, or sums over ranges of bins", "shape", choices=PURPOSES),
-    Parameter("bin_budgets", "numbers", "one ε per bin, row by row: what a record in that bin may lose"),
+    Parameter("bin_budgets", "numbers", "one ε per bin, row by row: what a person may lose by their rows in it"),
     Parameter("nonnegative", "flag", "whether negative counts are set to the nearest that are not"),
     Parameter("total", "number", "a public number of records that the counts must add up to", low=0, high=2**63 - 1),
 )
@@ -44,13 +46,13 @@ def offers(request: Request, facts: Facts) -> list[Offer]:
     """
     bins = bins_asked(request, facts)
     columns = [a.name for a in bins.axes]
-    found = preview_histogram(
+    found = offers_under(
+        facts.terms,
         epsilon=request.need_epsilon(),
         bins=bins,
         total=facts.rows,
         bin_budgets=request.parameters.get("bin_budgets"),
         purpose=request.parameters.get("purpose") or "shape",
-        rows_per_person=facts.rows_per_person,
         parameters=request.parameters,
     )
 
@@ -80,7 +82,7 @@ def finished(offer: Offer, request: Request) -> Offer:
         made: Histogram = run(dataset, meter)
         return made.consistent(nonnegative=nonnegative is not False, total=total)
 
-    return Offer(offer.mechanism, offer.charge, offer.expected_rmse, offer.note, consistent, offer.budgets)
+    return replace(offer, run=consistent)
 
 
 def preview_histogram(
@@ -92,7 +94,7 @@ def preview_histogram(
     bin_budgets: ArrayLike | None = None,
     purpose: Purpose = "shape",
     rows_per_person: int = 1,
-    neighbours: str = "absence",
+    neighbours: Neighbours = "absence",
     parameters: Mapping[str, Any] | None = None,
 ) -> list[Offer]:
     """The offers for a histogram, best first by the measured comparison in the documentation.
@@ -107,7 +109,7 @@ def preview_histogram(
     total : int, optional
         The number of records, if it is public: no bin errs by more than that.
     bin_budgets : one ε per bin, optional
-        What a record in each bin may lose.
+        What a person may lose by their rows in each bin, compared with these rows absent.
     purpose : "shape" or "ranges"
         What the histogram is for: its distribution, or sums over ranges of bins.
     rows_per_person : int
@@ -128,29 +130,51 @@ def preview_histogram(
     >>> preview_histogram(epsilon=0.5, bins=100, ordered=False)[0].mechanism
     'geb'
     """
-    if purpose not in PURPOSES:
-        raise InputError(f"purpose is 'shape' or 'ranges', got {purpose!r}")
     domain = Bins.numbered(bins, ordered=ordered is not False) if isinstance(bins, int) else bins
     if ordered is not None and ordered != domain.ordered:
         raise InputError(f"the bins are {'ordered' if domain.ordered else 'not ordered'}; say so in their last column")
+    return offers_under(
+        Terms(rows_per_person=rows_per_person, neighbours=neighbours),
+        epsilon=epsilon,
+        bins=domain,
+        total=total,
+        bin_budgets=bin_budgets,
+        purpose=purpose,
+        parameters=parameters,
+    )
+
+
+def offers_under(
+    terms: Terms,
+    *,
+    epsilon: Epsilon,
+    bins: Bins,
+    total: int | None,
+    bin_budgets: ArrayLike | None,
+    purpose: Purpose,
+    parameters: Mapping[str, Any] | None,
+) -> list[Offer]:
+    """The same for whom the `terms` protect; the other arguments are those of `preview_histogram`."""
+    if purpose not in PURPOSES:
+        raise InputError(f"purpose is 'shape' or 'ranges', got {purpose!r}")
     if total is not None and total < 0:
         raise InputError(f"a public total must not be negative, got {total}")
-    if purpose == "ranges" and not domain.ordered:
-        raise InputError(f"ranges need bins in a meaningful order and {domain.names[-1]!r} has none; ask for the shape")
-    factor = moves(rows_per_person=rows_per_person, neighbours=neighbours)
-    rates = bin_rates(epsilon=epsilon, bins=domain, factor=factor, bin_budgets=bin_budgets)
-    asked = {"epsilon": epsilon, "bins": domain, "bin_budgets": bin_budgets}
+    if purpose == "ranges" and not bins.ordered:
+        raise InputError(f"ranges need bins in a meaningful order and {bins.names[-1]!r} has none; ask for the shape")
+    rates = bin_rates(epsilon=epsilon, bins=bins, terms=terms, bin_budgets=bin_budgets)
+    asked = {"epsilon": epsilon, "bins": bins, "bin_budgets": bin_budgets}
+    priced = terms.up_to(Charge(Nano(int(rates.max()) * terms.factor)))
     return [
-        _offer(mechanism, rates, factor, total, {**asked, **mechanism.check(parameters or {}, "the request")})
+        _offer(mechanism, rates, priced, total, {**asked, **mechanism.check(parameters or {}, "the request")})
         for mechanism in ranked("histogram", purpose)
-        if applicable(mechanism, domain)
+        if applicable(mechanism, bins)
     ]
 
 
-def _offer(mechanism: Mechanism, rates: Ints, factor: int, total: int | None, asked: dict[str, Any]) -> Offer:
+def _offer(mechanism: Mechanism, rates: Ints, terms: Terms, total: int | None, asked: dict[str, Any]) -> Offer:
     rmse, how = (None, " (error decided by the data)") if mechanism.expected is None else mechanism.expected(rates, total)
 
     def run(counts: Any, meter: Meter) -> Histogram:
         return release_histogram(counts, meter=meter, mechanism=mechanism.name, **asked)
 
-    return Offer(mechanism.name, Charge(Nano(int(rates.max()) * factor)), rmse, f"{mechanism.summary}{how}", run)
+    return Offer(mechanism.name, terms, rmse, f"{mechanism.summary}{how}", run)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from sfumato.errors import InputError
 from sfumato.histograms.bins import Bins
-from sfumato.histograms.budgets import Counts, exact_counts, moves, rates_for
+from sfumato.histograms.budgets import Counts, exact_counts, lost_by_bin, rates_for
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.result import Histogram
 from sfumato.offers import AUTO
@@ -47,7 +47,8 @@ def release_histogram(
     mechanism : str
         A mechanism's name; "auto" takes the best for the shape.
     bin_budgets : one ε per bin, optional
-        What a record in each bin may lose (at most epsilon): bins that matter more get more noise.
+        What a person may lose by their rows in each bin (at most epsilon), compared with these rows absent: bins that
+        matter more get more noise. Against replacement all must be alike.
     parameters
         Of the mechanism: `clustering` (ahp), `delta`, `order` (dpa, sdpa), `branching` (hierarchical).
 
@@ -65,8 +66,8 @@ def release_histogram(
     estimate = run_mechanism(
         counts, epsilon=epsilon, bins=domain, meter=meter, mechanism=mechanism, bin_budgets=bin_budgets, **parameters
     )
-    factor = moves(rows_per_person=meter.rows_per_person, neighbours=meter.neighbours)
-    return Histogram.of(estimate, bins=domain, guarantee=meter.guarantee(), factor=factor)
+    lost = lost_by_bin(estimate.losses, meter.terms)
+    return Histogram.of(estimate, bins=domain, guarantee=meter.guarantee(), bin_losses=lost)
 
 
 def run_mechanism(

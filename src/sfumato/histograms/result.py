@@ -70,7 +70,8 @@ class Histogram(Result):
     noise : float array
         Per bin, the standard deviation that is left by the noise (for empirical Bayes: of the posterior), flat.
     bin_losses : int64 array
-        Per bin, what a record in it loses, in nano-ε.
+        Per bin, what a person loses by their rows in it, in nano-ε: compared with these rows absent, or with any others in
+        their place, as the guarantee says.
     measurements : tuple of Measurement
         The noisy sums behind the intervals.
     parameters : mapping
@@ -99,10 +100,10 @@ class Histogram(Result):
         object.__setattr__(self, "counts", np.asarray(self.counts, dtype=np.float64).reshape(self.bins.shape))
 
     @classmethod
-    def of(cls, estimate: HistogramEstimate, *, bins: Bins, guarantee: Guarantee, factor: int) -> Histogram:
+    def of(cls, estimate: HistogramEstimate, *, bins: Bins, guarantee: Guarantee, bin_losses: Ints) -> Histogram:
         """Attach the domain (`bins`) and the promise (`guarantee`) to what a mechanism handed back (`estimate`).
 
-        `factor` is what one unit of rate costs a person (see `budgets.moves`).
+        `bin_losses` is what a person loses by their rows in each bin (see `budgets.lost_by_bin`).
         """
         return cls(
             counts=estimate.counts,
@@ -110,11 +111,11 @@ class Histogram(Result):
             guarantee=guarantee,
             mechanism=estimate.mechanism,
             noise=estimate.noise,
-            bin_losses=estimate.losses * factor,
+            bin_losses=bin_losses,
             measurements=estimate.measurements,
             parameters=dict(estimate.parameters),
             expected_rmse=estimate.expected_rmse,
-            warnings=estimate.warnings,
+            warnings=(*estimate.warnings, *_each_bin(bin_losses, guarantee)),
             tree=estimate.tree,
         )
 
@@ -185,7 +186,7 @@ class Histogram(Result):
     # --- forms -----------------------------------------------------------------------------------------------------
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per bin: its labels, the count, its share, the noise left and what a record in it loses."""
+        """One row per bin: its labels, the count, its share, the noise left and what a person loses by their rows in it."""
         import pandas as pd
 
         columns: dict[str, Any] = {}
@@ -245,6 +246,20 @@ class Histogram(Result):
         from sfumato.histograms.plots import plot_histogram
 
         return plot_histogram(self, ax)
+
+
+def _each_bin(losses: Ints, guarantee: Guarantee) -> tuple[str, ...]:
+    """What the ε beside a bin means, where bins differ."""
+    if int(losses.min()) == int(losses.max()):
+        return ()
+    rows = "their record" if guarantee.rows_per_person == 1 else f"their rows (up to {guarantee.rows_per_person})"
+    told = f"the ε beside a bin is what a person loses by {rows} in it"
+    if guarantee.neighbours == "replacement":
+        return (f"bins lose differently: {told}, compared with any others in their place",)
+    return (
+        f"bins lose differently: {told}, compared with the data without; compared with the same in another bin they lose "
+        "what stands beside both",
+    )
 
 
 def _project(counts: Floats, total: float) -> Floats:

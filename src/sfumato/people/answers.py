@@ -5,7 +5,7 @@ A preview works from public facts only, so an offer knows its price before anyth
     offers = preview_count(budgets)
     offer = choose(offers)
     ... ask the ledger for offer.charge ...
-    estimate = offer.run(reader, Meter(limit=offer.charge, budgets=budgets))
+    estimate = offer.run(reader, Meter.under(offer.terms))
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sfumato.people.estimate import Estimate
 from sfumato.people.question import Question
 from sfumato.people.reading import Reader
 from sfumato.privacy import SECURE, Charge, Meter, PersonBudgets, Source
+from sfumato.privacy.terms import Terms
 from sfumato.registry import mechanism as registered
 from sfumato.registry import mechanisms
 
@@ -60,21 +61,13 @@ def plan_offer(question: Question, mechanism: str, **parameters: Any) -> Offer:
     """
     entry = registered(question.kind, mechanism)
     plan: FixedPlan = entry.make(question, **parameters)
-    return offer_of(plan, entry.summary, question.budgets)
+    return offer_of(plan, entry.summary)
 
 
-def offer_of(plan: FixedPlan, note: str, budgets: PersonBudgets) -> Offer:
-    """A fixed plan as an offer."""
-    return Offer(
-        plan.mechanism,
-        plan.charge,
-        plan.expected_rmse,
-        note,
-        plan.run,
-        budgets=budgets,
-        bias_bound=plan.bias_bound,
-        plan=plan,
-    )
+def offer_of(plan: FixedPlan, note: str) -> Offer:
+    """A fixed plan as an offer, under the terms of its question and at its price."""
+    terms = plan.question.terms.up_to(plan.charge)
+    return Offer(plan.mechanism, terms, plan.expected_rmse, note, plan.run, bias_bound=plan.bias_bound, plan=plan)
 
 
 def preview(question: Question) -> list[Offer]:
@@ -142,7 +135,7 @@ def preview_count(budgets: PersonBudgets, *, selectivity: float | None = None, r
     >>> [offer.mechanism for offer in preview_count(budgets)][:2]
     ['affine', 'partition']
     """
-    return preview(Question(budgets, rows_per_person=rows_per_person, high=1, selectivity=selectivity))
+    return preview(Question(Terms(rows_per_person=rows_per_person, budgets=budgets), selectivity=selectivity))
 
 
 def preview_sum(
@@ -172,8 +165,8 @@ def preview_sum(
     list of Offer
         Best first; each runs on a `Reader`.
     """
-    lattice: dict[str, Any] = {"low": low, "high": high, "unit": unit, "rounding": rounding}
-    return preview(Question(budgets, **lattice, rows_per_person=rows_per_person, kind="sum"))
+    terms = Terms(rows_per_person=rows_per_person, budgets=budgets)
+    return preview(Question(terms, low=low, high=high, unit=unit, rounding=rounding, kind="sum"))
 
 
 def count(
@@ -219,7 +212,7 @@ def count(
     >>> abs(estimate.value - 500) < 250, str(estimate.guarantee.epsilon) <= "1"
     (True, True)
     """
-    question = Question(budgets, rows_per_person=rows_per_person, selectivity=selectivity)
+    question = Question(Terms(rows_per_person=rows_per_person, budgets=budgets), selectivity=selectivity)
     return answer(reader, question, mechanism=mechanism, meter=meter, source=source, **parameters)
 
 
@@ -254,15 +247,10 @@ def answer(
     Estimate
     """
     offer = preview(question)[0] if mechanism == AUTO else plan_offer(question, mechanism, **parameters)
-    return run_offer(offer, reader, question, meter=meter, source=source)
+    return run_offer(offer, reader, meter=meter, source=source)
 
 
-def run_offer(
-    offer: Offer, reader: Any, question: Question, *, meter: Meter | None = None, source: Source = SECURE
-) -> Estimate:
-    """Run an offer under a Meter that its price limits."""
-    if meter is None:
-        rows = question.rows_per_person
-        meter = Meter(limit=offer.charge, budgets=question.budgets, rows_per_person=rows, source=source)
-    made: Estimate = offer.run(reader, meter)
+def run_offer(offer: Offer, reader: Any, *, meter: Meter | None = None, source: Source = SECURE) -> Estimate:
+    """Run an offer under a Meter that holds it to its terms."""
+    made: Estimate = offer.run(reader, Meter.under(offer.terms, source=source) if meter is None else meter)
     return made

@@ -26,6 +26,7 @@ from sfumato.histograms.result import Histogram, RangeAnswer
 from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.mechanisms.affine import optimal_cap
 from sfumato.privacy import NANO, Charge, Exact, Meter, PersonBudgets, as_epsilon
+from sfumato.privacy.terms import Terms
 from sfumato.registry import Mechanism
 
 Integers = NDArray[np.int64]
@@ -98,14 +99,18 @@ class PersonalHistogram(Histogram):
 class PersonalHistogramPlan:
     """Weights fixed from the public roster before anything is read."""
 
-    budgets: PersonBudgets
+    terms: Terms
     bins: Bins
-    rows_per_person: int
     weights: Integers
 
     @property
+    def budgets(self) -> PersonBudgets:
+        assert self.terms.budgets is not None
+        return self.terms.budgets
+
+    @property
     def charge(self) -> Charge:
-        return Charge.of_people(self.weights * self.rows_per_person)
+        return Charge.of_people(self.weights * self.terms.factor)
 
     @property
     def mass(self) -> int:
@@ -164,21 +169,27 @@ class PersonalHistogramPlan:
         )
 
 
-def plan_histogram(budgets: PersonBudgets, bins: Bins, *, rows_per_person: int = 1) -> PersonalHistogramPlan:
+def plan_histogram(held_to: Terms | PersonBudgets, bins: Bins) -> PersonalHistogramPlan:
     """The affine histogram over a roster; the cap is the best for people spread evenly over the bins.
+
+    A roster alone stands for one row per person.
 
     >>> roster = PersonBudgets.from_tiers({"strict": (0.01, 5400), "standard": (0.2, 3700), "open": (1.0, 900)})
     >>> plan = plan_histogram(roster, Bins.numbered(20))
     >>> plan.charge.people.tolist()
     [10000000, 200000000, 240107384]
     """
+    terms = Terms.of(held_to)
+    budgets = terms.budgets
+    if budgets is None:
+        raise InputError("a personal histogram needs everyone's budget: terms with `budgets`")
     share = 1 / max(bins.size, 2)
     cap = min(optimal_cap(budgets, variance=share * (1 - share)), int(budgets.levels[-1]))
-    weights = np.minimum(budgets.levels, cap) // rows_per_person
+    weights = np.minimum(budgets.levels, cap) // terms.factor
     if int(weights.max()) < 1:
         raise BudgetError("no budget of this roster buys one row; raise the budgets or lower rows_per_person")
-    plan = PersonalHistogramPlan(budgets, bins, rows_per_person, weights)
-    if plan.mass * rows_per_person >= 2**62:
+    plan = PersonalHistogramPlan(terms, bins, weights)
+    if plan.mass * terms.rows_per_person >= 2**62:
         raise InputError("the weighted sums of this roster do not fit in 64 bits; lower the largest budgets")
     return plan
 

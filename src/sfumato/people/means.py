@@ -11,6 +11,7 @@ from sfumato.people.pairs import Pair
 from sfumato.people.question import Question
 from sfumato.people.reading import PairReader, Reader
 from sfumato.privacy import SECURE, PersonBudgets, Source
+from sfumato.privacy.terms import Terms
 
 
 def preview_mean(
@@ -51,7 +52,8 @@ def preview_mean(
     >>> preview_mean(budgets, low=0, high=100)[0].mechanism
     'partition'
     """
-    pair = Pair(budgets, low, high, steps, selectivity, rows_per_person, kind, rounding)
+    terms = Terms(rows_per_person=rows_per_person, budgets=budgets)
+    pair = Pair(terms, low, high, steps, selectivity, kind, rounding)
     return every_offer("mean", pair.offer, budgets)
 
 
@@ -94,9 +96,10 @@ def mean(
     -------
     Estimate
     """
-    pair = Pair(budgets, low, high, steps, selectivity, rows_per_person, kind, rounding)
+    terms = Terms(rows_per_person=rows_per_person, budgets=budgets)
+    pair = Pair(terms, low, high, steps, selectivity, kind, rounding)
     offer = every_offer("mean", pair.offer, budgets)[0] if mechanism == AUTO else pair.offer(mechanism)
-    return run_offer(offer, reader, offer.plan.question, source=source)
+    return run_offer(offer, reader, source=source)
 
 
 def total(
@@ -136,6 +139,6 @@ def total(
     -------
     Estimate
     """
-    lattice: dict[str, Any] = {"low": low, "high": high, "unit": unit, "rounding": rounding}
-    question = Question(budgets, **lattice, rows_per_person=rows_per_person, kind="sum")
+    terms = Terms(rows_per_person=rows_per_person, budgets=budgets)
+    question = Question(terms, low=low, high=high, unit=unit, rounding=rounding, kind="sum")
     return answer(reader, question, mechanism=mechanism, source=source, **parameters)

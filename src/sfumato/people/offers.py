@@ -18,6 +18,7 @@ from sfumato.people.pairs import Pair
 from sfumato.people.question import Question
 from sfumato.people.reading import DatasetReader, PairReader, Reader
 from sfumato.privacy import Charge, Meter, PersonBudgets, positive_nano
+from sfumato.privacy.terms import Terms
 from sfumato.registry import Parameter
 from sfumato.registry import mechanism as registered
 from sfumato.tables.dataset import Dataset
@@ -64,16 +65,16 @@ def offers(request: Request, facts: Facts) -> list[Offer]:
 
 def _count(request: Request, facts: Facts) -> list[Offer]:
     given = _checked(request, facts, COUNT_PARAMETERS)
-    budgets, rows = _budgets(request, facts), facts.rows_per_person
-    question = Question(budgets, rows_per_person=rows, selectivity=given["selectivity"])
-    found = _every(request, facts, budgets, lambda name, **given: plan_offer(question, name, **given))
+    question = Question(_terms(request, facts), selectivity=given["selectivity"])
+    found = _every(request, facts, question.budgets, lambda name, **given: plan_offer(question, name, **given))
     return [o.reading(lambda d: _reader(d, facts, request.where)) for o in found]
 
 
 def _measure(request: Request, facts: Facts) -> list[Offer]:
     given = _checked(request, facts, MEASURE_PARAMETERS)
     column = given["column"]
-    budgets, rows = _budgets(request, facts), facts.rows_per_person
+    terms = _terms(request, facts)
+    budgets = Question(terms).budgets
     if request.kind == "sum" and facts.schema.lattice(column, 1).low == 0:  # one noisy sum, without the number of rows
         cut = lattice(facts, column, budgets, given["steps"])
         about: dict[str, Any] = {
@@ -81,7 +82,7 @@ def _measure(request: Request, facts: Facts) -> list[Offer]:
             "column": column,
             "kind": "sum",
         }
-        question = Question(budgets, high=cut.steps, unit=cut.unit, rows_per_person=rows, **about)
+        question = Question(terms, high=cut.steps, unit=cut.unit, **about)
         found = _every(request, facts, budgets, lambda name, **given: plan_offer(question, name, **given))
         return [o.reading(lambda d: _reader(d, facts, request.where, column, cut.steps)) for o in _readable(found)]
     cut = lattice(facts, column, budgets, given["steps"], halved=True)
@@ -96,7 +97,7 @@ def _measure(request: Request, facts: Facts) -> list[Offer]:
     kind: Literal["sum", "mean"] = "sum" if request.kind == "sum" else "mean"
     # The engine rounds to half steps, so a value is at most a quarter of a step away.
     about = {"rounding": cut.rounding / cut.unit / 2, "column": column}
-    pair = Pair(budgets, cut.low, cut.high, steps, given["selectivity"], rows, kind, **about)
+    pair = Pair(terms, cut.low, cut.high, steps, given["selectivity"], kind, **about)
     return [o.reading(read) for o in _readable(_every(request, facts, budgets, pair.offer))]
 
 
@@ -104,8 +105,7 @@ def _histogram(request: Request, facts: Facts) -> list[Offer]:
     bins = bins_asked(request, facts)
     if request.parameters.get("bin_budgets") is not None:
         raise InputError(f"release {request.name!r} draws on personal budgets; bin budgets need one `epsilon` for all")
-    assert facts.budgets is not None
-    plan = plan_histogram(facts.budgets, bins, rows_per_person=facts.rows_per_person)
+    plan = plan_histogram(facts.terms, bins)
     columns = [a.name for a in bins.axes]
 
     def run(dataset: Dataset, meter: Meter) -> Any:
@@ -113,7 +113,7 @@ def _histogram(request: Request, facts: Facts) -> list[Offer]:
         return plan.run(lambda weights: table.weighted_cells(weights, columns, request.where), meter)
 
     note = "everybody at their own budget up to a cap, one noise per bin"
-    offer = Offer("affine", plan.charge, plan.expected_rmse, note, run, budgets=facts.budgets, plan=plan)
+    offer = Offer("affine", facts.terms.up_to(plan.charge), plan.expected_rmse, note, run, plan=plan)
     return [finished(offer, request)]
 
 
@@ -126,7 +126,7 @@ def _every(request: Request, facts: Facts, budgets: PersonBudgets, make: Callabl
     """All offers, best first; the one asked for by name with the parameters it was given, or the reason why not."""
     if facts.budgets is None:  # nobody's budget differs: all mechanisms come to the same
         plain = make("laplace")
-        return [replace(plain, charge=Charge(plain.charge.total), budgets=None)]
+        return [replace(plain, terms=facts.terms.up_to(Charge(plain.charge.total)))]
     found = every_offer(request.kind, make, budgets)
     if request.mechanism == AUTO:
         return found
@@ -147,16 +147,17 @@ def lattice(facts: Facts, column: str, budgets: PersonBudgets, steps: int | None
     return lattice_between(bounds.low, bounds.high, budgets, integer=whole, steps=steps, most=most)
 
 
-def _budgets(request: Request, facts: Facts) -> PersonBudgets:
+def _terms(request: Request, facts: Facts) -> Terms:
+    """What the answer is held to; with one ε for all, as if the public head count had granted it."""
     if facts.budgets is not None:
-        return facts.budgets
+        return facts.terms
     nano = positive_nano(request.need_epsilon())
     if facts.rows is None:
         raise InputError(
             f"release {request.name!r} needs a public head count (an upper bound will do): `rows` under [dataset] in a "
             "plan, sf.open(..., rows=...) in Python"
         )
-    return PersonBudgets(np.array([nano]), np.array([facts.rows]))
+    return replace(facts.terms, budgets=PersonBudgets(np.array([nano]), np.array([facts.rows])))
 
 
 def _reader(

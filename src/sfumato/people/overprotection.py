@@ -7,7 +7,7 @@ had granted as much as the release uses at most.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,7 +118,7 @@ def _by_minimum(offer: Offer, budgets: PersonBudgets) -> float:
     """Expected error of the same answer with everybody at the smallest of the budgets."""
     if isinstance(offer.plan, PairPlan):
         return offer.plan.remade("minimum", budgets).expected_rmse
-    return float(plan_offer(replace(offer.plan.question, budgets=budgets), "minimum").expected_rmse or 0.0)
+    return float(plan_offer(offer.plan.question.among(budgets), "minimum").expected_rmse or 0.0)
 
 
 def _rows(budgets: PersonBudgets, used: np.ndarray[Any, np.dtype[np.int64]]) -> list[dict[str, Any]]:

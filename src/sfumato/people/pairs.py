@@ -28,6 +28,7 @@ from sfumato.people.linear import lattice_words
 from sfumato.people.question import Question
 from sfumato.people.reading import PairReader
 from sfumato.privacy import Charge, Meter, PersonBudgets
+from sfumato.privacy.terms import Terms
 from sfumato.registry import mechanism as registered
 
 _ANYTHING = LaplacePlusNormal((1e300,))  # finite, so that it can be written down as JSON
@@ -61,7 +62,7 @@ class PairPlan:
 
     def remade(self, mechanism: str, budgets: PersonBudgets) -> PairPlan:
         """The same answer by another mechanism, or for other budgets."""
-        first, second = (replace(o.plan.question, budgets=budgets) for o in (self.centred, self.ones))
+        first, second = (o.plan.question.among(budgets) for o in (self.centred, self.ones))
         return replace(self, question=first, centred=plan_offer(first, mechanism), ones=plan_offer(second, mechanism))
 
     def _expected_count(self) -> float:
@@ -165,12 +166,11 @@ def _sum_law(total: Estimate, count: Estimate, middle: float) -> LaplacePlusNorm
 class Pair:
     """The two questions behind a mean or a shifted sum, each with half of everybody's budget."""
 
-    budgets: PersonBudgets
+    terms: Terms
     low: float
     high: float
     steps: int = 1000
     selectivity: float | None = None
-    rows_per_person: int = 1
     kind: Literal["sum", "mean"] = "mean"
     rounding: float = 0.0  # by how many steps a value may differ from its point of the lattice
     column: str | None = None
@@ -187,12 +187,12 @@ class Pair:
         unit = (self.high - self.low) / self.steps / 2
         bounds: dict[str, Any] = {"low": -self.steps, "high": self.steps, "unit": unit}
         about: dict[str, Any] = {"rounding": 2 * self.rounding, "column": self.column, "kind": "sum"}
-        return Question(self.budgets, **bounds, **about, rows_per_person=self.rows_per_person, split=2)
+        return Question(self.terms, **bounds, **about, split=2)
 
     @property
     def ones(self) -> Question:
         """The rows that have a value."""
-        return Question(self.budgets, rows_per_person=self.rows_per_person, selectivity=self.selectivity, split=2)
+        return Question(self.terms, selectivity=self.selectivity, split=2)
 
     def offer(self, mechanism: str, **parameters: Any) -> Offer:
         """Both by one mechanism."""
@@ -200,4 +200,4 @@ class Pair:
         first = plan_offer(self.measure, mechanism, **parameters)
         second = plan_offer(self.ones, mechanism, **parameters)
         plan = PairPlan(self.measure, first, second, float(self.low), float(self.high), self.kind)
-        return offer_of(plan, note, self.budgets)
+        return offer_of(plan, note)

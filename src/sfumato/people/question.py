@@ -11,7 +11,7 @@ record instead (`divisor`), and weight w costs a person w nano-ε a row; see `li
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.privacy import NANO, PersonBudgets
+from sfumato.privacy.terms import Terms
 
 Kind = Literal["count", "sum", "mean"]
 _WHOLE_WEIGHTS = 1000  # a budget of this many reaches loses at most 0.1% when it is rounded down to whole weights
@@ -31,14 +32,13 @@ class Question:
 
     Parameters
     ----------
-    budgets : PersonBudgets
-        The public roster.
+    held_to : Terms or PersonBudgets
+        Whom the answer protects, at how many rows each (capped where the table is read), and what each group of people may
+        lose. A roster alone stands for one row per person.
     low, high : int
         Public bounds of one record's contribution, in lattice units.
     unit : float
         What one lattice unit means in the answer (0.01 for cents in euros).
-    rows_per_person : int
-        Cap on the rows of one person, enforced where the table is read.
     selectivity : float, optional
         A public guess of the share of people who satisfy the condition; nothing is assumed without it.
     kind : "count" or "sum"
@@ -56,11 +56,10 @@ class Question:
     0.25
     """
 
-    budgets: PersonBudgets
+    held_to: Terms | PersonBudgets
     low: int = 0
     high: int = 1
     unit: float = 1.0
-    rows_per_person: int = 1
     selectivity: float | None = None
     kind: Kind = "count"
     split: int = 1
@@ -68,22 +67,41 @@ class Question:
     column: str | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.budgets, PersonBudgets):
-            raise InputError("budgets must be PersonBudgets; PersonBudgets.of([...]) makes them from one ε per person")
+        if self.terms.neighbours != "absence":
+            raise InputError(f"questions about people are priced against absence, not {self.terms.neighbours}")
         if self.budgets.people < 1:
             raise InputError("the roster is empty: nobody takes part")
         if not self.low <= 0 <= self.high or self.low == self.high:
             raise InputError(f"a contribution lies between low <= 0 <= high, got low={self.low}, high={self.high}")
         if self.split < 1:
             raise InputError(f"split must be at least 1, got {self.split}")
-        if self.rows_per_person < 1:
-            raise InputError(f"rows_per_person must be at least 1, got {self.rows_per_person}")
         if not (np.isfinite(self.unit) and self.unit > 0):
             raise InputError(f"unit must be a positive number, got {self.unit!r}")
         if not 0 <= self.rounding <= 1:
             raise InputError(f"rounding is a part of a lattice unit, from 0 to 1; got {self.rounding!r}")
         if self.selectivity is not None and not 0 <= self.selectivity <= 1:
             raise InputError(f"selectivity is a share between 0 and 1, got {self.selectivity!r}")
+
+    @cached_property
+    def terms(self) -> Terms:
+        """What the answer is held to, yet without a price."""
+        return Terms.of(self.held_to)
+
+    @property
+    def budgets(self) -> PersonBudgets:
+        """The public roster."""
+        if self.terms.budgets is None:
+            raise InputError("a question about people needs their budgets: terms with `budgets`")
+        return self.terms.budgets
+
+    @property
+    def rows_per_person(self) -> int:
+        """Cap on the rows of one person."""
+        return self.terms.rows_per_person
+
+    def among(self, budgets: PersonBudgets) -> Question:
+        """The same question to people with other `budgets`; for comparisons, not for a release."""
+        return replace(self, held_to=replace(self.terms, budgets=budgets, granted=None))
 
     @property
     def people(self) -> int:

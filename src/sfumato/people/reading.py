@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
 from sfumato.privacy import Exact, PersonBudgets
-from sfumato.privacy.integers import as_int64
+from sfumato.privacy.integers import as_int64, whole_numbers
 from sfumato.tables.personal import PersonalTable
 
 if TYPE_CHECKING:
@@ -236,17 +236,10 @@ def fitted(groups: NDArray[np.int64], count: int) -> NDArray[np.int64]:
 
 def _records(groups: ArrayLike, values: ArrayLike) -> Exact[tuple[Integers, Integers]]:
     """Group and value of every record, as one private value; what is refused is the form of the arrays."""
-    g, v = np.asarray(groups), np.asarray(values)
+    g, v = whole_numbers(groups, "person groups"), whole_numbers(values, "a measure's values")
     if g.ndim != 1 or g.shape != v.shape:
         raise InputError("groups and values must be flat arrays of equal length")
-    for array, what in ((g, "a person group"), (v, "a measure")):
-        if array.size and array.dtype.kind not in "iubO":
-            raise InputError(f"{what} is a whole number, got {array.dtype}: put it on a lattice first")
-    return Exact((g, v)).map(lambda both: (_whole(both[0]), _whole(both[1])))
-
-
-def _whole(values: NDArray[Any]) -> Integers:
-    return values.astype(np.int64) if values.dtype.kind == "b" or not values.size else as_int64(values)
+    return Exact((g, v))
 
 
 def _known(groups: Integers, group_count: int | None) -> tuple[NDArray[np.bool_], int]:

@@ -97,6 +97,15 @@ class Account:
         if self._blocks[-1].kind == "parallel":
             raise PrivacyError("inside a parallel block every noisy call belongs into a branch: with branch(): ...")
 
+    def require_no_branch(self) -> None:
+        """Refuse, in a branch, a price against replacement that is less than twice the price against absence."""
+        # Who is replaced by a person of another branch is absent from one branch and present in the other.
+        if any(block.kind == "parallel" for block in self._blocks):
+            raise PrivacyError(
+                "objective and output perturbation have no price in a parallel block against replacement: a person may move "
+                "from one branch to another, which costs them both. Ask for neighbours='absence'"
+            )
+
     def require_samples(self) -> None:
         """Refuse a noisy call inside a sample that nobody drew."""
         if not all(block.drawn for block in self._blocks):

@@ -22,6 +22,12 @@ NEIGHBOURS = {
     "item": "the same history with one item absent",
 }
 
+# A person of group g who becomes one of group h loses half of what each of the two groups loses: at most the larger.
+SAME_BUDGET = (
+    "The other record is one of the same budget, since who granted which is public; compared with a record of another "
+    "budget, ε = {epsilon} is what is promised."
+)
+
 # Words for the largest loss. The examples are what an even chance may turn into at the end of the band: e^ε / (1 + e^ε).
 WORDS = (
     (NANO // 10, "can hardly tell"),  # 52.5%
@@ -138,6 +144,8 @@ class Guarantee:
             return "NOT PRIVATE: " + "; ".join(self.not_private) + ". Do not publish."
         if self.neighbours == "item":
             secret, them = "whether any one item is in the person's history", "it"
+        elif self.neighbours == "replacement":  # how many people there are is not hidden, only what they say
+            secret, them = "what any one person's record says", "them"
         else:
             secret, them = "whether any one person took part", "them"
         opening = next((words for most, words in WORDS if self.nano <= most), BEYOND)
@@ -151,6 +159,8 @@ class Guarantee:
             text += f" A person's whole contribution of up to {self.rows_per_person} rows is protected."
         if self.groups is not None:
             text += " " + self.groups.sentence()
+            if self.neighbours == "replacement":
+                text += " " + SAME_BUDGET.format(epsilon=epsilon_text(self.nano))
         if self.attributes:
             parts = ", ".join(f"{name} {epsilon_text(v)}" for name, v in self.attributes.items())
             together = epsilon_text(self.nano)

@@ -28,6 +28,27 @@ def as_int64(values: Any) -> NDArray[np.int64]:
     return exact.astype(np.int64, copy=False)
 
 
+def whole_numbers(values: Any, what: str) -> NDArray[np.int64]:
+    """Whole numbers in any container as int64, held as `as_int64` does; no value changes how another one is read.
+
+    `what` they are is for the words of a refusal, which only their types decide.
+
+    >>> whole_numbers([2**63, -(2**63), 7], "counts").tolist()  # NumPy would make floats of these
+    [9223372036854775807, -9223372036854775808, 7]
+    """
+    array = np.asarray(values)
+    if array.dtype.kind == "f" and not isinstance(values, np.ndarray):
+        array = np.asarray(values, dtype=object)
+    if array.dtype.kind == "b":
+        return array.astype(np.int64)
+    if array.dtype.kind in "iu":
+        return as_int64(array)
+    if not all(isinstance(value, int | np.integer) for value in array.flat):
+        raise InputError(f"{what} must be integers, got {array.dtype}: put them on a lattice first")
+    each = np.array([int(value) for value in array.flat] + [0], dtype=object)[:-1]
+    return as_int64(each).astype(np.int64).reshape(array.shape)
+
+
 def add_held(exact: NDArray[np.int64], noise: NDArray[np.int64]) -> NDArray[np.int64]:
     """``exact + noise``, held at the ends of the range: a function of the noisy sum, so it costs no privacy.
 
@@ -37,3 +58,19 @@ def add_held(exact: NDArray[np.int64], noise: NDArray[np.int64]) -> NDArray[np.i
     total = exact + noise
     wrapped = ((exact ^ total) & (noise ^ total)) < 0
     return np.where(wrapped, np.where(noise > 0, _INT64.max, _INT64.min), total)
+
+
+def read_only(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy that nobody can write to, or the array itself if it is one: what was priced must not change afterwards.
+
+    >>> ours = np.array([1, 2])
+    >>> kept = read_only(ours)
+    >>> ours[0] = 50
+    >>> kept.tolist(), read_only(kept) is kept
+    ([1, 2], True)
+    """
+    if values.base is None and not values.flags.writeable:
+        return values
+    kept = np.array(values)
+    kept.setflags(write=False)
+    return kept

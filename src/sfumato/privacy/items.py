@@ -5,21 +5,24 @@ Both are `Meter.charge` with a statement about who is in which sum, and noise at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError, PrivacyError
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.integers import as_int64
 from sfumato.privacy.meter import Meter
 
-Draw = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
+T = TypeVar("T")
+Sums = Exact[NDArray[np.int64]] | NDArray[np.int64]
 
 
 def laplace_each(
     meter: Meter,
-    values: NDArray[np.int64],
+    values: Sums,
     *,
     rate: NDArray[np.int64],
     touches: NDArray[np.int64],
@@ -32,17 +35,44 @@ def laplace_each(
     the ratio of probabilities: the price is that of a single row.
 
     >>> meter = Meter(neighbours="item")
-    >>> noisy = laplace_each(meter, np.zeros((3, 2), int), rate=np.array([10**8] * 2), touches=np.array([[1, 1]]))
+    >>> nothing = Exact(np.zeros((3, 2), int))
+    >>> noisy = laplace_each(meter, nothing, rate=np.array([10**8] * 2), touches=np.array([[1, 1]]))
     >>> noisy.shape, meter.guarantee().epsilon
     ((3, 2), Decimal('0.2'))
     """
-    exact = np.asarray(values)
-    if exact.ndim != 2:
-        raise InputError("histories of many people are a matrix with one row per person")
-    _require_items(meter)
+    require_items(meter)
     meter.charge(rate=rate, touches=touches, attributes=attributes, label=label)
     meter.assume("each person's history is one row, and noise is drawn for each person separately")
-    return meter._noisy(as_int64(exact), rate, {}, label)
+    exact = as_int64(meter._open_for_noise(values))
+    if exact.ndim != 2 or exact.shape[1] != np.size(rate):
+        raise InputError("histories of many people are a matrix with one row per person and one column per noise rate")
+    return meter._noisy(exact, rate, {}, label)
+
+
+class Shares:
+    """A stream that was paid for: called with sums and parts, it adds noise of rate ``floor(rate / parts)``."""
+
+    def __init__(self, meter: Meter, rates: NDArray[np.int64], label: str) -> None:
+        self._meter = meter
+        self._rates = rates
+        self._label = label
+
+    def __call__(self, values: Sums, parts: int) -> NDArray[np.int64]:
+        """One noisy vector: one of `values` for each rate, at the rates divided by `parts`."""
+        self._meter._account.require_here()
+        least = int(self._rates.min())
+        if parts < 1 or least < parts:
+            raise InputError(f"a budget of {least} nano-ε per unit cannot be split into {parts} parts")
+        exact = as_int64(self._meter._open_for_noise(values))
+        if exact.shape != self._rates.shape:  # a matrix would be several sums for the price of one
+            raise InputError(f"one draw is one vector of {self._rates.size} sums; draw each row by itself")
+        return self._meter._noisy(exact, self._rates // parts, {"parts": parts}, self._label)
+
+    def hold(self, value: Exact[T]) -> Exact[T]:
+        """The same private `value`, computed now: it is paid for, and a stream must not keep all that it is made of."""
+        self._meter._account.require_here()
+        self._meter._open_for_noise(value)
+        return value
 
 
 def laplace_shares(
@@ -53,7 +83,7 @@ def laplace_shares(
     attributes: Sequence[str] | None = None,
     why: str,
     label: str = "",
-) -> Draw:
+) -> Shares:
     """Pay once for a stream; returns ``draw(values, parts)``, which adds noise of rate ``floor(rate / parts)``.
 
     The caller states (`why`) that each item enters at most p of the sums drawn with ``parts >= p``. Then over the whole
@@ -62,23 +92,17 @@ def laplace_shares(
 
     >>> meter = Meter(neighbours="item")
     >>> draw = laplace_shares(meter, rate=np.array([10**8]), touches=np.array([[1]]), why="each item is in two sums")
-    >>> draw(np.array([5]), 2).shape, meter.guarantee().epsilon
+    >>> draw(Exact(np.array([5])), 2).shape, meter.guarantee().epsilon
     ((1,), Decimal('0.1'))
     """
-    rates = np.array(rate, dtype=np.int64)
-    _require_items(meter)
+    rates: NDArray[Any] = np.array(rate, dtype=np.int64)
+    require_items(meter)
     meter.charge(rate=rates, touches=touches, attributes=attributes, label=label)
     meter.assume(why)
-
-    def draw(values: NDArray[np.int64], parts: int) -> NDArray[np.int64]:
-        meter._account.require_here()
-        if parts < 1 or int(rates.min()) < parts:
-            raise InputError(f"a budget of {int(rates.min())} nano-ε per unit cannot be split into {parts} parts")
-        return meter._noisy(as_int64(values), rates // parts, {"parts": parts}, label)
-
-    return draw
+    return Shares(meter, rates, label)
 
 
-def _require_items(meter: Meter) -> None:
+def require_items(meter: Meter) -> None:
+    """Refuse a `meter` that speaks of whole people."""
     if meter.neighbours != "item":
         raise PrivacyError("histories are priced per item: a whole person's would cost the sum over their items")

@@ -256,6 +256,8 @@ class Meter(Composition):
     def _price(
         self, unit: int, weights: ArrayLike, *, attributes: Mapping[str, Nano] | None = None, doubled: bool = True
     ) -> Loss:
+        if not doubled and self.neighbours == "replacement":
+            self._account.require_no_branch()
         factor = self.rows_per_person * (2 if doubled and self.neighbours == "replacement" else 1)
         return price_of(self._parties, unit, weights, factor=factor, attributes=attributes)
 

@@ -7,9 +7,9 @@ hinge of half-width 1/2 (curvature 1); both have |l'| <= 1.
 any order of summation, which moves the slope by at most δ times the largest second derivative within δ of the margin;
 evaluating the slope adds 4 u (the hyperbolic tangent is assumed within 4 units in the last place), the two products 2 u, and
 a pairwise sum of n terms (what NumPy does along a contiguous axis, in runs of 128 with 8 sums each) fewer than
-``20 + log2 n`` more. A row has norm at most one, so the norm of the error is at most ``Σ_u w_u (u (26 + log2 n) + c_u δ_u)``,
-and the last additions (penalty, noise) add ``4 u`` times their size. `Objective.gradient` returns that number, a little
-widened for its own rounding.
+``20 + log2 n`` more. A row has norm at most one, so the norm of the error is at most
+``Σ_u w_u (u (26 + log2 n) + c_u δ_u)``, and the last additions (penalty, noise) add ``4 u`` times their size.
+`Objective.gradient` returns that number, a little widened for its own rounding.
 """
 
 from __future__ import annotations

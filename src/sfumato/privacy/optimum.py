@@ -156,7 +156,7 @@ class Perturbation:
         """What is released of the computed minimum of a perturbed objective."""
         whole = np.rint(np.clip(minimum / self.step, -(2.0**62), 2.0**62)).astype(np.int64)
         noisy = add_held(whole, noise.laplace(np.full(self.dimension, self.rate), source=source))
-        return self.rounded(noisy * self.step)
+        return self.rounded(noisy.astype(np.float64) * self.step)
 
     def rounded(self, model: Floats) -> Floats:
         """What was published, on a lattice as coarse as its noise allows: no digit is left that says nothing."""
@@ -180,7 +180,7 @@ def certified(objective: Objective, start: Floats, added: Floats, *, within: flo
     for _ in range(_MOST_STEPS):
         if float(np.linalg.norm(gradient)) + error <= within:
             return f
-        step = np.linalg.solve(objective.hessian(f), gradient)
+        step = np.asarray(np.linalg.solve(objective.hessian(f), gradient), dtype=np.float64)
         f, gradient, error = _along(objective, f, gradient, step, added)
     raise PrivacyError(
         "the minimum could not be certified in float64, and only the minimum is private: nothing is released; "

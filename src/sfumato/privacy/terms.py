@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,7 +73,29 @@ class Terms:
         """What a step may cost one row so that nobody loses more than `nano`."""
         return nano // self.factor
 
+    @classmethod
+    def of(cls, given: Terms | PersonBudgets) -> Terms:
+        """The terms `given`; a roster alone stands for one row per person, compared with their absence.
+
+        >>> Terms.of(PersonBudgets.of([0.1, 0.2])).rows_per_person
+        1
+        """
+        if isinstance(given, Terms):
+            return given
+        if not isinstance(given, PersonBudgets):
+            raise InputError("give Terms, or PersonBudgets: PersonBudgets.of([...]) makes them from one ε per person")
+        return cls(budgets=given)
+
     def up_to(self, limit: Charge | None, *, budgets: PersonBudgets | None = None, granted: ArrayLike | None = None) -> Self:
-        """The same terms with a price: `limit`, for the person groups of `budgets`, who `granted` so much in all."""
+        """The same terms with a price: `limit`, for the person groups of `budgets`, who `granted` so much in all.
+
+        Groups that the terms already know stay as they are unless others are given.
+        """
+        if budgets is None and granted is None:
+            return replace(self, limit=limit)
         held = None if granted is None else np.asarray(granted, dtype=np.int64)
         return replace(self, limit=limit, budgets=budgets, granted=held)
+
+    def told(self) -> dict[str, Any]:
+        """Whom the promise protects, in plain words for certificates and ledgers."""
+        return {"person": self.person, "rows_per_person": self.rows_per_person, "neighbours": self.neighbours}

@@ -25,7 +25,7 @@ from sfumato.records.owners import owners_in, within_cap
 from sfumato.records.records import Records
 from sfumato.tables.domains import Domain
 from sfumato.tables.schema import Schema
-from sfumato.tables.values import category_codes
+from sfumato.tables.values import category_codes, columns_of, stated_names
 
 UNKNOWN = -1
 
@@ -90,7 +90,7 @@ def leaves_of_frame(frame: Any, attributes: Sequence[Attribute]) -> NDArray[np.i
     """
     leaves = np.empty((len(frame), len(attributes)), dtype=np.int32, order="F")
     for j, attribute in enumerate(attributes):
-        if attribute.name not in frame:
+        if attribute.name not in (stated_names(frame) or ()):
             raise InputError(f"the table has no column {attribute.name!r}, which is needed")
         leaves[:, j] = leaves_of(attribute, frame[attribute.name])
     return leaves
@@ -214,18 +214,7 @@ class Coding:
 
     def _columns(self, X: Any) -> list[Any]:
         need_rows(X, "a classifier")
-        if hasattr(X, "columns"):
-            missing = [name for name in self.names if name not in X.columns]
-            if missing:
-                raise InputError(f"the table has no column {missing[0]!r}, which the schema names")
-            return [X[name] for name in self.names]
-        table = np.asarray(X)
-        if table.ndim != 2 or table.shape[1] != len(self.attributes):
-            raise InputError(
-                f"expected a table with the {len(self.attributes)} columns {', '.join(self.names)}, "
-                f"got an array of shape {table.shape}"
-            )
-        return [table[:, j] for j in range(table.shape[1])]
+        return columns_of(X, self.names)
 
 
 def _label_array(labels: Sequence[Any]) -> NDArray[Any]:

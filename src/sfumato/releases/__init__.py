@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from sfumato.releases.asking import Preview
     from sfumato.releases.batch import Outcome, PlanPreview, StoppedError, load, preview, release
     from sfumato.releases.folder import read_result
+    from sfumato.releases.opening import open
     from sfumato.releases.pipeline import Priced
     from sfumato.releases.plan import Plan
-    from sfumato.releases.session import Table, open
+    from sfumato.releases.session import Table
 
 _HOME = {
     "Outcome": "batch",
@@ -26,7 +27,7 @@ _HOME = {
     "StoppedError": "batch",
     "Table": "session",
     "load": "batch",
-    "open": "session",
+    "open": "opening",
     "preview": "batch",
     "read_result": "folder",
     "release": "batch",

@@ -13,6 +13,7 @@ from sfumato.offers import Facts
 from sfumato.privacy.source import SECURE, Source
 from sfumato.releases import folder as folders
 from sfumato.releases.certificate import certificate
+from sfumato.releases.keeping import fresh_budgets, warn_of
 from sfumato.releases.pipeline import (
     Priced,
     charge_and_run,
@@ -110,12 +111,15 @@ class PlanPreview(Sequence[Priced]):
     Attributes
     ----------
     findings : tuple of str
-        What is odd about the roster, in sentences with head counts.
+        What is odd about the roster, in sentences with head counts, and what `fresh` says.
+    fresh : tuple of str
+        Why the dataset would start with a fresh budget; empty if the ledger knows it.
     """
 
-    def __init__(self, priced: Sequence[Priced], findings: tuple[str, ...]) -> None:
+    def __init__(self, priced: Sequence[Priced], findings: tuple[str, ...], fresh: tuple[str, ...] = ()) -> None:
         self._priced = tuple(priced)
-        self.findings = findings
+        self.findings = (*findings, *fresh)
+        self.fresh = fresh
 
     def __len__(self) -> int:
         return len(self._priced)
@@ -153,7 +157,8 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
     ]
     said = foresee(plan.ledger, _caps(plan, budgets), asks)
     found = () if facts.roster is None else facts.roster.findings()
-    return PlanPreview([replace(p, foreseen=f) for p, f in zip(priced, said, strict=True)], found)
+    fresh = fresh_budgets(plan.ledger, plan.dataset, [plan.home, plan.folder])
+    return PlanPreview([replace(p, foreseen=f) for p, f in zip(priced, said, strict=True)], found, fresh)
 
 
 def _caps(plan: Plan, budgets: PersonBudgets | None) -> Caps:
@@ -167,7 +172,7 @@ def release(
     only: str | None = None,
     source: Source = SECURE,
     progress: Progress = _quiet,
-    notice: Callable[[str], None] = lambda _: None,
+    notice: Callable[[str], None] | None = None,
     by: str | None = None,
 ) -> list[Outcome]:
     """Run the releases of a plan, each charged before it reads anything.
@@ -185,8 +190,9 @@ def release(
         Random bits.
     progress : callable
         Hears the name of a release and the step it is at.
-    notice : callable
-        Hears what a person should know, such as that the charges went to a new ledger.
+    notice : callable, optional
+        Hears what a person should know: what is odd about the roster, and why the dataset starts with a fresh budget.
+        Without one the latter is a `PrivacyWarning`, before anything is charged.
     by : str, optional
         Who asks, for the ledger.
 
@@ -206,31 +212,36 @@ def release(
             f"the plan as a whole cannot be paid: release {seen.refused.request.name!r} would be refused. "
             f"{seen.refused.foreseen.refusal}. Change the plan, or make some of its releases with --only (only=...)"
         )
-    for sentence in seen.findings:
-        notice(sentence)
     tables = [
         replace(
             open_table(plan.source, schema=item.facts.schema, table=plan.table, budgets=item.facts.roster), roster_only=True
         )
         for item in priced
     ]
+    if seen.fresh:
+        for table in tables:
+            table.check()  # a typo in a path is no fresh budget yet
+    _say(seen, notice, private=source.private)
     ledger = Ledger.open(plan.ledger)
     outcomes: list[Outcome] = []
-    try:
-        ledger.register(
-            plan.dataset, epsilon=plan.epsilon, people=budgets, attributes=plan.attributes, recipients=plan.recipients
-        )
-        for item, table in zip(priced, tables, strict=True):
-            try:
-                outcomes.append(_one(plan, item, table, ledger, source, progress, by))
-            except (SfumatoError, KeyboardInterrupt) as error:
-                _stop(error, item.request.name, outcomes)
-    finally:
-        if ledger.created and ledger.history(plan.dataset):
-            notice(
-                f"a new ledger was started at {ledger.location}: nothing counted as spent before. Is that the right place?"
-            )
+    ledger.register(
+        plan.dataset, epsilon=plan.epsilon, people=budgets, attributes=plan.attributes, recipients=plan.recipients
+    )
+    for item, table in zip(priced, tables, strict=True):
+        try:
+            outcomes.append(_one(plan, item, table, ledger, source, progress, by))
+        except (SfumatoError, KeyboardInterrupt) as error:
+            _stop(error, item.request.name, outcomes)
     return outcomes
+
+
+def _say(seen: PlanPreview, notice: Callable[[str], None] | None, *, private: bool) -> None:
+    """Tell whoever listens what was found; if nobody does, warn of fresh budgets all the same."""
+    if notice is not None:
+        for sentence in seen.findings:
+            notice(sentence)
+    elif private:
+        warn_of(seen.fresh)
 
 
 def _stop(error: BaseException, name: str, outcomes: list[Outcome]) -> None:

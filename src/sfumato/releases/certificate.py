@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import Any
 
 from sfumato import __version__
@@ -16,9 +17,9 @@ CERTIFICATE_VERSION = 2
 
 
 def certificate(
-    priced: Priced, result: Result, *, dataset: str, reservation: int | None, fingerprint: str
+    priced: Priced, result: Result, *, dataset: str, reservation: int | None, fingerprint: str, notes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The certificate as JSON-able data; a folder adds the digests of its files."""
+    """The certificate as JSON-able data; a folder adds the digests of its files. `notes` warn beside the result."""
     request = priced.request
     return {
         "certificate_version": CERTIFICATE_VERSION,
@@ -38,8 +39,9 @@ def certificate(
         "mechanism": result.mechanism,
         "parameters": dict(result.parameters),
         "expected_rmse": result.expected_rmse,
-        "warnings": list(result.warnings),
+        "warnings": [*result.warnings, *notes],
         "guarantee": result.guarantee.to_dict(),
+        "held_to": priced.chosen.terms.told(),
         "charged": charge_record(priced.chosen.charge),
         "previewed": [offer_record(o) for o in priced.offers],
         "recipient": request.recipient,

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sfumato.errors import InputError, SfumatoError
 from sfumato.ledger import Foreseen, Ledger, Reservation
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from sfumato.tables import Dataset
 
 Progress = Callable[[str], None]
+
+FAILED: Final = (
+    "release {name!r} failed while the table was read; its budget stays spent. Why could tell something of the table and is "
+    "not shown: check the table against the schema on its own side"
+)
 
 
 def silent(_: str) -> None:
@@ -115,6 +120,7 @@ def request_text(priced: Priced, *, dataset_name: str, source: Source) -> str:
         "roster": _roster_digest(priced.facts),
         "chosen": priced.chosen.mechanism,
         "charge": _charge_digest(priced.chosen.charge),
+        "held_to": priced.chosen.terms.told(),
     }
     if not source.private:  # or a real request would be answered with what an experiment left behind
         record["noise"] = "not private"
@@ -155,7 +161,7 @@ def _digest(data: bytes) -> str:
 def ledger_charge(priced: Priced) -> Charge:
     """The charge as the ledger keeps it: person groups only when the dataset has a roster."""
     charge = priced.chosen.charge
-    if priced.facts.budgets is None:
+    if priced.chosen.budgets is None:
         return Charge(charge.total, attributes=charge.attributes)
     return charge
 
@@ -163,14 +169,7 @@ def ledger_charge(priced: Priced) -> Charge:
 def run(priced: Priced, dataset: Dataset, *, source: Source = SECURE) -> Result:
     """Run the chosen offer under a Meter limited to its price. The charge must be durable by now."""
     chosen = priced.chosen
-    meter = Meter(
-        limit=chosen.charge,
-        budgets=chosen.budgets,
-        granted=None if chosen.budgets is None or priced.facts.granted is None else priced.facts.granted.levels,
-        rows_per_person=priced.facts.rows_per_person,
-        neighbours=chosen.neighbours,
-        source=source,
-    )
+    meter = Meter.under(chosen.terms, source=source)
     result: Result = chosen.run(dataset, meter)
     if not meter.spent().within(chosen.charge):  # the Meter refuses before this; a guard against a Meter that was bypassed
         raise SfumatoError("a release cost more than its price; nothing is published")
@@ -208,24 +207,20 @@ def charge_and_run(
     if reservation.repeated:
         return None, reservation
     name = priced.request.name
+    result: Result | None = None
     try:
         progress("reading aggregates and adding noise")
         result = run(priced, dataset, source=source)
-    except SfumatoError as error:
-        ledger.fail(reservation.id)
-        raise type(error)(
-            f"{str(error).rstrip('.')}. The budget of release {name!r} stays spent: the table was read"
-        ) from None
     except Exception:
         # The words of the failure, and even its kind, may depend on the private table: neither is told nor kept.
         ledger.fail(reservation.id)
-        raise SfumatoError(
-            f"release {name!r} failed while the table was read; its budget stays spent. Details could quote "
-            "private values and are not shown: check the table against the schema on its own side"
-        ) from None
+        if not source.private:  # an experiment, whose table is not private: whoever debugs it sees what went wrong
+            raise
     except BaseException:  # Ctrl-C: the table may have been read
         ledger.fail(reservation.id)
         raise
+    if result is None:  # raised here and not above, where the new error would carry the old one in __context__
+        raise SfumatoError(FAILED.format(name=name))
     try:
         progress("writing the release")
         remembered = finish(result, reservation, fingerprint)

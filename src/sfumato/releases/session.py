@@ -1,4 +1,4 @@
-"""`sf.open(...)`: a table to preview and release from, with its ledger, in one object."""
+"""What `sf.open(...)` gives: a table to preview and release from, with its ledger, in one object."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from sfumato.errors import InputError
 from sfumato.ledger import Balance, Ledger, Reservation
 from sfumato.offers import Facts, Request
-from sfumato.privacy.source import SECURE, Source
+from sfumato.privacy.source import Source
 from sfumato.privacy.units import Epsilon
 from sfumato.releases import folder as folders
 from sfumato.releases.asking import Asked, Common, Preview
 from sfumato.releases.certificate import certificate, in_words
+from sfumato.releases.keeping import Kept, warn_of
 from sfumato.releases.kinds import KindName
 from sfumato.releases.pipeline import charge_and_run, price
 from sfumato.releases.plan import parse_request
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from sfumato.histograms import Histogram
     from sfumato.people import Estimate
     from sfumato.privacy.budgets import PersonBudgets
-    from sfumato.tables import Dataset, Roster, Schema
+    from sfumato.tables import Dataset, Schema
 
 
 class Table:
@@ -44,7 +45,9 @@ class Table:
     ----------
     dataset : Dataset
         The table with its schema and roster, as `sfumato.tables.open` describes it.
-    name, ledger, epsilon, rows
+    kept : Kept
+        What the table is called and where its ledger is.
+    epsilon, rows
         As for `open`.
     source : Source
         Random bits: what `open` calls `noise`.
@@ -54,15 +57,14 @@ class Table:
         self,
         dataset: Dataset,
         *,
-        name: str,
-        ledger: str | Path | None,
+        kept: Kept,
         epsilon: Epsilon | None,
         rows: int | None,
         source: Source,
     ) -> None:
         self.dataset = dataset
-        self.name = name
-        self._location = ledger
+        self.name = kept.name
+        self._kept = kept
         self._epsilon = epsilon
         self._rows = rows
         self._source = source
@@ -100,13 +102,20 @@ class Table:
                 raise InputError(
                     "say how much all releases of this table may cost together: sf.open(..., epsilon=1), or give budgets"
                 )
-            location = self._location
+            location = self._kept.ledger
             if location is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="sfumato-")
                 location = Path(self._folder.name) / "session.ledger"
-            self._ledger = Ledger.open(location)
-            self._ledger.register(self.name, epsilon=self._epsilon, people=self.facts.budgets)
+            elif self._source.private:
+                warn_of(self._kept.fresh())  # before the charge: whoever makes this an error is stopped in time
+            ledger = Ledger.open(location)
+            ledger.register(self.name, epsilon=self._epsilon, people=self.facts.budgets)
+            self._ledger = ledger
         return self._ledger
+
+    def _notes(self) -> tuple[str, ...]:
+        """What must be known of the ledger; an experiment is marked as one anyway."""
+        return self._kept.notes if self._source.private else ()
 
     def balance(self) -> Balance:
         """Who has what left."""
@@ -129,7 +138,10 @@ class Table:
             Prints as a table; a sequence of `Offer`.
         """
         found = () if self.facts.roster is None else self.facts.roster.findings()
-        return Preview(price(self._request(kind, asked), self.facts), found)
+        priced = price(self._request(kind, asked), self.facts)
+        # A ledger on a server is not asked: a preview works without it.
+        fresh = self._kept.fresh() if self._source.private and self._kept.in_file else ()
+        return Preview(priced, (*found, *self._notes(), *fresh))
 
     def count(
         self,
@@ -213,7 +225,7 @@ class Table:
         purpose : "shape" or "ranges", optional
             What it is for: its shape (the default), or sums over ranges of bins.
         bin_budgets : one ε per cell, optional
-            What a record in each cell may lose.
+            What a person may lose by their rows in each cell, compared with these rows absent.
         common
             What the price is and who pays it: see the class.
 
@@ -266,7 +278,8 @@ class Table:
         priced = price(request, self.facts)
 
         def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
-            made = certificate(priced, result, dataset=self.name, reservation=reservation.id, fingerprint=fingerprint)
+            about: dict[str, Any] = {"reservation": reservation.id, "fingerprint": fingerprint, "notes": self._notes()}
+            made = certificate(priced, result, dataset=self.name, **about)
             result.with_receipt(folders.LedgerReceipt(made))
             return folders.stored(result, made)
 
@@ -286,63 +299,9 @@ class Table:
         return parse_request({"name": kind, "kind": kind, **asked}, "the request")
 
     def __repr__(self) -> str:
-        return f"Table({self.name!r}, columns {', '.join(self.schema.names)})"
+        return f"Table({self.name!r}, columns {', '.join(self.schema.names)}, ledger {self._kept.words})"
 
     def _repr_html_(self) -> str:
         """For notebooks: the public domains of the columns. Nothing is read."""
         rows = (f"<tr><td>{escape(n)}</td><td>{escape(in_words(self.schema[n]))}</td></tr>" for n in self.schema.names)
         return f"<table><caption>{escape(self.name)}</caption>{''.join(rows)}</table>"
-
-
-def open(
-    source: Any,
-    *,
-    schema: Schema | str | Path,
-    table: str | tuple[str, str] | None = None,
-    budgets: Roster | str | None = None,
-    epsilon: Epsilon | None = None,
-    ledger: str | Path | None = None,
-    name: str | None = None,
-    rows: int | None = None,
-    noise: Source = SECURE,
-) -> Table:
-    """Open a private table for previews and releases. Nothing private is read until a release was charged.
-
-    Parameters
-    ----------
-    source
-        A Parquet or CSV file (or glob), a ``duckdb:///`` or ``postgresql://`` URL, a Spark session or DataFrame, a pandas,
-        Polars or Arrow frame, or an Ibis table.
-    schema : Schema or path
-        The public schema, or the TOML file that holds it.
-    table : str, optional
-        The table in a database.
-    budgets : Roster, optional
-        Where each person's own budget is written.
-    epsilon : optional
-        The most that all releases of this table may cost together.
-    ledger : path or URL, optional
-        Where spending is recorded: by default ``NAME.ledger`` beside a file; for anything else a ledger that lasts as long
-        as this object.
-    name : str, optional
-        The table's name in the ledger; by default the file's name without its ending.
-    rows : int, optional
-        A public head count.
-    noise : Source
-        Secure by default; `sf.Seeded(seed)` for experiments, which are marked not private.
-
-    Returns
-    -------
-    Table
-    """
-    from sfumato.tables import open as describe
-
-    dataset = describe(source, schema=schema, table=table, budgets=budgets)
-    is_file = isinstance(source, Path) or (isinstance(source, str) and "://" not in source)
-    if name is None:
-        if ledger is not None and not is_file and not isinstance(table, str):
-            raise InputError("say what this table is called in the ledger: sf.open(..., name='patients')")
-        name = Path(source).stem if is_file else (table if isinstance(table, str) else "table")
-    if ledger is None and is_file and "*" not in str(source):
-        ledger = Path(source).with_name(f"{name}.ledger")
-    return Table(dataset, name=name, ledger=ledger, epsilon=epsilon, rows=rows, source=noise)

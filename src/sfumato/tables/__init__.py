@@ -2,6 +2,7 @@
 
 from sfumato.tables.dataset import Dataset, open
 from sfumato.tables.domains import Categorical, Domain, Numeric
+from sfumato.tables.importing import Imported, import_table
 from sfumato.tables.lattice import Lattice
 from sfumato.tables.personal import PersonalTable
 from sfumato.tables.predicates import is_empty, parse_where
@@ -13,6 +14,7 @@ __all__ = [
     "Categorical",
     "Dataset",
     "Domain",
+    "Imported",
     "Lattice",
     "Numeric",
     "PersonalTable",
@@ -20,6 +22,7 @@ __all__ = [
     "Roster",
     "Schema",
     "Taxonomy",
+    "import_table",
     "is_empty",
     "open",
     "parse_where",

@@ -116,6 +116,16 @@ def exact_double(value: float) -> Any:
     return float(value) if sum(c.isdigit() for c in text) <= 15 else ibis.literal(text).cast("float64")
 
 
+def without_dust(distance: Expr, unit: float) -> Expr:
+    """A distance of at least 0 with less than 2^-60 of a `unit` taken for 0: it is in no way nearer to the next unit.
+
+    PostgreSQL raises an error where a product or quotient is too small for a double.
+    """
+    import ibis
+
+    return ibis.ifelse(distance < exact_double(unit * 2.0**-60), 0.0, distance)
+
+
 def bound(column: Column, value: float, up: bool = True) -> Any:
     """A bound to compare with; on whole numbers x < 2.5 is x < 3, so the engine need not convert the column."""
     if column.kind != "int":

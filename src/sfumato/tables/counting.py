@@ -82,7 +82,7 @@ def _marginals(
     if math.prod(schema[name].size + 1 for name in union) <= ROLL_UP_CELLS:
         found = engine.fetch(distinct)
         return [_roll_up(found, k, shape) for k, shape in zip(keys, shapes, strict=True)]
-    stored = distinct.cache()
+    stored = engine.store(distinct)
     try:
         return [
             _roll_up(engine.fetch(stored.group_by(k).agg(n=stored["n"].sum())), k, shape)

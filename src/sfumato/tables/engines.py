@@ -1,13 +1,14 @@
 """Where the data lives. One Ibis expression runs on whichever engine holds the table; only aggregates come back.
 
-Describing a source touches nothing: no file is looked at and no connection made until the first aggregate. Errors
-from an engine may quote values, so after a table is open they are replaced by a sentence without any.
+Describing a source touches nothing: no file is looked at and no connection made until the first aggregate or check. Opening
+it reads names and types only; frames and text files are read when an aggregate is computed. Errors from an engine may quote
+values, so after a table is open they are replaced by a sentence without any.
 
 =========================================  ===========================================
 source                                     engine
 =========================================  ===========================================
 ``"clinic.parquet"``, ``"year-*.parquet"``   DuckDB, in this process
-``"clinic.csv"``, ``"clinic.tsv"``           DuckDB; all text, converted as the schema says
+``"clinic.csv"``, ``"clinic.tsv"``           DuckDB; line by line, converted as the schema says
 ``"duckdb:///clinic.db"`` and ``table=``      DuckDB, the file opened read-only
 ``"postgresql://host/db"`` and ``table=``     PostgreSQL
 a Spark session and ``table=``               Spark
@@ -25,9 +26,10 @@ import itertools
 import os
 import shutil
 import tempfile
+import threading
 import weakref
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -35,11 +37,13 @@ from typing import Any, TypeAlias
 from sfumato.errors import InputError, SchemaError
 from sfumato.extras import need
 from sfumato.tables.addresses import reason_to_tell, without_secrets
+from sfumato.tables.csv_lines import Lines
 from sfumato.tables.frames import AsArrow, as_arrow
 from sfumato.tables.words import did_you_mean
 
 TableName: TypeAlias = str | tuple[str, str]
 _number = itertools.count()
+_reading = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -51,16 +55,43 @@ class Engine:
     name: str
     text: bool = False  # an untyped source, where numbers arrive as text
     url: str | None = None
+    # Shared by engines on one backend, which meet in joins: what has yet to be read, and readings that a failure calls for.
+    pending: list[Callable[[], None]] = field(default_factory=list)
+    spare: list[Callable[[], None]] = field(default_factory=list)
 
     def fetch(self, expr: Any) -> Any:
         """Run an aggregate and bring back its rows as an Arrow table; engine errors lose their wording."""
+        return self._run(lambda: self.backend.to_pyarrow(expr))
+
+    def store(self, expr: Any) -> Any:
+        """Compute a table of aggregates and keep it on the engine, until it is released; errors as for `fetch`."""
+        return self._run(expr.cache)
+
+    def write(self, expr: Any, path: str) -> None:
+        """Write rows to a Parquet file: for `import_table`, whose user owns the table. Errors as for `fetch`."""
+        self._run(lambda: self.backend.to_parquet(expr, path))
+
+    def _run(self, compute: Callable[[], Any]) -> Any:
         try:
-            return self.backend.to_pyarrow(expr)
+            with _reading:  # rows that two threads add at once would be there twice
+                while self.pending:
+                    self.pending[-1]()
+                    self.pending.pop()
+            try:
+                return compute()
+            except Exception:
+                if not self.spare:
+                    raise
+            while self.spare:
+                self.spare.pop()()
+            return compute()
         except Exception:
-            raise InputError(
-                f"{self.name} could not compute the aggregate; its message may quote private values and is not shown. "
-                "Check that the table still has the types it had when it was opened"
-            ) from None
+            pass
+        # Raised outside the handler: inside it, the new error would carry the old one, which may quote a value.
+        raise InputError(
+            f"{self.name} could not compute the aggregate; its message may quote private values and is not shown. "
+            "Check that the table still has the types it had when it was opened"
+        )
 
     def column(self, name: str, what: str) -> Any:
         """A column of the table, by its exact name."""
@@ -95,7 +126,8 @@ class Engine:
         if lowest:
             lazy = lazy.with_columns(pl.col(lowest).min().over(person))
         # Collected here: a lazy frame would draw its random rows anew for every use.
-        return self.backend.create_table(f"_sfumato_rows_{next(_number)}", lazy.filter(turn < rows).collect())
+        kept = self._run(lazy.filter(turn < rows).collect)
+        return self.backend.create_table(f"_sfumato_rows_{next(_number)}", kept)
 
 
 def describe(source: Any) -> str:
@@ -144,16 +176,20 @@ def connect(
     check_source(source, table)
     kind = type(source).__module__.split(".")[0]
     if isinstance(source, str | Path):
-        return _open_url(str(source), table, near) if "://" in str(source) else _open_file(str(source), near)
+        if "://" in str(source):
+            return _open_url(str(source), table, near)
+        path = str(source)
+        return _open_parquet(path, near) if path.endswith(".parquet") else open_lines(path, columns, near)[0]
     if kind == "ibis":
         return Engine(source.get_backend(), source, source.get_backend().name)
     if kind == "pyspark":
         return _open_spark(source, table, near)
     if kind == "polars" and type(source).__name__ == "LazyFrame":
         return _open_lazy_polars(source)
-    backend, name = _shared_duckdb(near), f"frame_{next(_number)}"
-    backend.con.register(name, as_arrow(source, columns))
-    return Engine(backend, backend.table(name), "duckdb")
+    engine, name = _shared_duckdb(near), f"frame_{next(_number)}"
+    engine.backend.con.register(name, as_arrow(source, columns, types_only=True))
+    engine.pending.append(lambda: engine.backend.con.register(name, as_arrow(source, columns)))
+    return replace(engine, table=engine.backend.table(name))
 
 
 def _duckdb(path: str | None = None) -> Any:
@@ -177,52 +213,86 @@ def _spill_of(_process: int) -> str:
     return folder
 
 
-def _shared_duckdb(near: Engine | None) -> Any:
-    return near.backend if near is not None and near.name == "duckdb" else _duckdb()
+def _shared_duckdb(near: Engine | None) -> Engine:
+    """An engine without a table yet, on the DuckDB of `near` if it is one."""
+    if near is not None and near.name == "duckdb":
+        return Engine(near.backend, None, "duckdb", pending=near.pending, spare=near.spare)
+    return Engine(_duckdb(), None, "duckdb")
 
 
-def _open_file(path: str, near: Engine | None) -> Engine:
-    if not (glob.glob(path) or Path(path).exists()):
-        raise InputError(f"no file {path!r}; correct the path")
-    backend = _shared_duckdb(near)
-    quoted = "'" + path.replace("'", "''") + "'"
-    name = f"file_{next(_number)}"
-    if path.endswith(".parquet"):
-        reader = f"read_parquet({quoted})"
-    else:
-        delimiter = "\t" if ".tsv" in Path(path).name else ","
-        # Nothing is guessed from the rows: guesses would depend on private values, and so would their failures.
-        reader = (
-            f"read_csv({quoted}, auto_detect=false, all_varchar=true, header=true, delim='{delimiter}', quote='\"', "
-            "escape='\"', null_padding=true, ignore_errors=true, strict_mode=false, "
-            f"columns={_header(path, delimiter)})"
-        )
+def _open_parquet(path: str, near: Engine | None) -> Engine:
+    _check_exists(path)
+    engine, name = _shared_duckdb(near), f"file_{next(_number)}"
     try:
-        backend.con.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {reader}")
-        return Engine(backend, backend.table(name), "duckdb", text=not path.endswith(".parquet"))
+        engine.backend.con.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({_literal(path)})")
+        table = engine.backend.table(name)
     except Exception as error:
         raise InputError(f"cannot read {path!r} ({type(error).__name__}); is it a complete file of that format?") from None
+    engine.spare.append(lambda: _tolerate_bad_text(engine.backend, name, path))
+    return replace(engine, table=table)
 
 
-def _header(path: str, delimiter: str) -> str:
-    """The column names in the first line of a CSV file, as a DuckDB struct of text columns."""
-    import csv
-    import gzip
+def _tolerate_bad_text(backend: Any, name: str, path: str) -> None:
+    """Read a Parquet file in which some text is not UTF-8, which DuckDB refuses: as bytes, NULL where they are no text."""
+    import pyarrow as pa
+    from pyarrow import dataset
 
-    first = sorted(glob.glob(path))[0] if glob.glob(path) else path
-    opener: Any = gzip.open if first.endswith(".gz") else open
-    with opener(first, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
-        names = next(csv.reader(lines, delimiter=delimiter), [])
-    if not names:
-        raise InputError(f"{first!r} has no header line; the first line must name the columns")
-    return "{" + ", ".join("'" + n.replace("'", "''") + "': 'VARCHAR'" for n in names) + "}"
+    paths = sorted(glob.glob(path)) or [path]
+    stated = dataset.dataset(paths, format="parquet").schema
+    kinds = {f.name: f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in stated}
+    texts = {name for name, kind in kinds.items() if pa.types.is_string(kind) or pa.types.is_large_string(kind)}
+    fields = [pa.field(f.name, pa.binary()) if f.name in texts else f for f in stated]
+    backend.con.register(f"{name}_bytes", dataset.dataset(paths, schema=pa.schema(fields), format="parquet"))
+    columns = [f"TRY(decode({n})) AS {n}" if f.name in texts else n for f in fields for n in [_identifier(f.name)]]
+    backend.con.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {', '.join(columns)} FROM {name}_bytes")
+
+
+def open_lines(path: str, columns: Iterable[str], near: Engine | None = None) -> tuple[Engine, Lines]:
+    """A text file with those `columns` that it has: its header now, its lines with the first aggregate, all as text."""
+    import pyarrow as pa
+
+    _check_exists(path)
+    engine, name = _shared_duckdb(near), f"file_{next(_number)}"
+    try:
+        lines = Lines.at(path)
+    except (OSError, EOFError) as error:
+        raise InputError(f"cannot read {path!r} ({type(error).__name__}); is it a complete file of that format?") from None
+    known = set(columns)
+    wanted = [column for column in lines.names if column in known] or [lines.names[0]]
+    connection = engine.backend.con
+    connection.execute(f"CREATE TEMP TABLE {name} ({', '.join(f'{_identifier(n)} VARCHAR' for n in wanted)})")
+
+    def read() -> None:
+        schema = pa.schema([(column, pa.string()) for column in wanted])
+        connection.register(f"{name}_lines", pa.RecordBatchReader.from_batches(schema, lines.batches(wanted)))
+        connection.execute(f"INSERT INTO {name} SELECT * FROM {name}_lines")
+        connection.unregister(f"{name}_lines")
+
+    engine.pending.append(read)
+    return replace(engine, table=engine.backend.table(name), text=True), lines
+
+
+def _check_exists(path: str) -> None:
+    if not (glob.glob(path) or Path(path).exists()):
+        raise InputError(f"no file {path!r}; correct the path")
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _open_url(url: str, table: TableName | None, near: Engine | None) -> Engine:
     schema, name = (None, table) if isinstance(table, str) else (table or (None, None))
     backend = near.backend if near is not None and near.url == url else _connect_url(url)
+    shared = (near.pending, near.spare) if near is not None and near.url == url else ([], [])
     try:
-        return Engine(backend, backend.table(name, database=schema), backend.name, url=url)
+        return Engine(
+            backend, backend.table(name, database=schema), backend.name, url=url, pending=shared[0], spare=shared[1]
+        )
     except Exception as error:
         shown = name if schema is None else f"{schema}.{name}"
         raise InputError(f"no table {shown!r} in {describe(url)} ({type(error).__name__}); correct table=...") from None

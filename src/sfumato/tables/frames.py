@@ -1,22 +1,24 @@
 """Frames in memory as Arrow tables that DuckDB reads in place.
 
-Arrow refuses a pandas column of mixed objects with a message that quotes them, so such columns are brought to a plain
-type first: the one the schema asks for, by a rule that never fails. What does not fit is missing.
+Names and types come first, from the frame's declaration; values are converted when an aggregate is asked for, by rules that
+never fail (`sfumato.tables.one_value`): Arrow itself refuses a column of mixed objects, with a message that quotes them.
+What does not fit is missing.
 """
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from sfumato.errors import InputError
+from sfumato.tables.one_value import person_of, text_of, truth_of
+from sfumato.tables.values import elements, numbers_of_all
 
 AsArrow: TypeAlias = Callable[[list[Any]], Any]  # Python objects as an Arrow array, what does not fit as NULL
 
 
-def as_arrow(frame: Any, columns: Mapping[str, AsArrow]) -> Any:
-    """Some columns of a pandas, Polars or Arrow frame as an Arrow table.
+def as_arrow(frame: Any, columns: Mapping[str, AsArrow], *, types_only: bool = False) -> Any:
+    """Some columns of a pandas, Polars or Arrow frame as an Arrow table; without its rows if `types_only`.
 
     `columns` gives their names, and how mixed Python objects in them are brought to one type.
     """
@@ -31,79 +33,90 @@ def as_arrow(frame: Any, columns: Mapping[str, AsArrow]) -> Any:
     if len(set(names)) < len(names):
         raise InputError("the frame has two columns of the same name; rename one")
     wanted = [i for i, n in enumerate(names) if n in columns]
-    if kind == "pandas":
-        arrays = [_pandas_array(frame.iloc[:, i], columns[names[i]]) for i in wanted]
-    elif kind == "polars":
-        arrays = [frame.to_series(i).to_arrow() for i in wanted]
-    else:
-        arrays = [frame.column(i) for i in wanted]
-    return pa.table([_decoded(a) for a in arrays], names=[names[i] for i in wanted])
+    take = {"pandas": _pandas_array, "polars": _polars_array}.get(kind, _arrow_array)
+    arrays = []
+    for i in wanted:
+        column = frame.iloc[:, i] if kind == "pandas" else frame.to_series(i) if kind == "polars" else frame.column(i)
+        try:
+            empty = take(column[:0], columns[names[i]])
+        except Exception as error:
+            raise InputError(
+                f"column {names[i]!r} has a type that no engine holds ({type(error).__name__}); convert it"
+            ) from None
+        arrays.append(empty if types_only else take(column, columns[names[i]], empty.type))
+    return pa.table(arrays, names=[names[i] for i in wanted])
 
 
-def _pandas_array(series: Any, make: AsArrow) -> Any:
+def _pandas_array(series: Any, make: AsArrow, stated: Any = None) -> Any:
+    import pandas as pd
     import pyarrow as pa
 
-    if str(series.dtype) == "category":
-        categories, codes = _pandas_array(series.cat.categories.to_series(), make), series.cat.codes.to_numpy()
-        return categories.take(pa.array(codes, mask=codes < 0))
-    return make(series.tolist()) if str(series.dtype) == "object" else pa.array(series, from_pandas=True)
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        different, codes = series.cat.categories.to_series(), series.cat.codes.to_numpy()
+        # The list of categories may come from the values; whether it is empty must not decide the type.
+        values = _pandas_array(different, make, _pandas_array(different[:0], make).type)
+        return values.take(pa.array(codes, pa.int64(), mask=codes < 0))
+    if isinstance(series.dtype, pd.SparseDtype):
+        return _pandas_array(series.sparse.to_dense(), make, stated)
+    if str(series.dtype) == "object":
+        return make(series.tolist())
+    if isinstance(series.dtype, pd.StringDtype):
+        return text_array(elements(series))
+    if isinstance(series.dtype, pd.ArrowDtype):
+        return _arrow_array(series.array.__arrow_array__(), make, stated)
+    return pa.array(series, type=stated, from_pandas=True, safe=False)
+
+
+def _polars_array(series: Any, make: AsArrow, stated: Any = None) -> Any:
+    return make(series.to_list()) if str(series.dtype) == "Object" else _arrow_array(series.to_arrow(), make, stated)
+
+
+def _arrow_array(array: Any, _make: AsArrow, stated: Any = None) -> Any:
+    import pyarrow as pa
+
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):  # too much text for one array
+        return array
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary_decode()
+    return valid_text(array) if pa.types.is_string(array.type) or pa.types.is_large_string(array.type) else array
+
+
+def valid_text(array: Any) -> Any:
+    """The same text, NULL where it is not UTF-8."""
+    import pyarrow as pa
+
+    try:
+        array.validate(full=True)
+        return array
+    except pa.ArrowInvalid:
+        return pa.array(elements(array), array.type)
 
 
 def number_array(values: list[Any]) -> Any:
     """Python objects as doubles."""
     import pyarrow as pa
 
-    return pa.array([_double(v) for v in values], pa.float64())
+    return pa.array(numbers_of_all(values), from_pandas=True)
 
 
 def text_array(values: list[Any]) -> Any:
     """Python objects as text."""
     import pyarrow as pa
 
-    return pa.array([_text(v) if isinstance(v, str) else None for v in values], pa.string())
+    return pa.array([text_of(v) for v in values], pa.string())
 
 
 def truth_array(values: list[Any]) -> Any:
     """Python objects as true/false."""
     import pyarrow as pa
 
-    return pa.array([v if isinstance(v, bool) else None for v in values], pa.bool_())
+    return pa.array([truth_of(v) for v in values], pa.bool_())
 
 
 def person_array(values: list[Any]) -> Any:
     """Python objects as names of persons, in text."""
     import pyarrow as pa
 
-    return pa.array([None if _is_missing(v) else _text(str(v)) for v in values], pa.string())
-
-
-def _double(value: Any) -> float | None:
-    try:
-        return float(value) if isinstance(value, numbers.Real) or hasattr(value, "as_tuple") else None
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
-    except ValueError:  # a signalling NaN
-        return None
-
-
-def _text(value: str) -> str | None:
-    try:
-        value.encode()
-    except UnicodeEncodeError:  # half a character: no engine can hold it
-        return None
-    return value
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError, ArithmeticError):  # pandas.NA, a signalling NaN
-        return True
-
-
-def _decoded(array: Any) -> Any:
-    import pyarrow as pa
-
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
+    return pa.array([person_of(v) for v in values], pa.string())

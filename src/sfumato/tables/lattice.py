@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.tables.columns import Expr, exact_double
+from sfumato.tables.columns import Expr, exact_double, without_dust
 
 MAX_STEPS = 2**30  # 2^32 rows of it still add up in 64 bits
 
@@ -55,6 +55,6 @@ def on_lattice(value: Expr, lattice: Lattice, base: int = 0) -> Any:
     import ibis
 
     steps, scale = lattice.steps, lattice.steps / (lattice.high - lattice.low)
-    place = (value - exact_double(lattice.low)) * exact_double(scale) + 0.5
+    place = without_dust(value - exact_double(lattice.low), lattice.unit) * exact_double(scale) + 0.5
     found = ibis.cases((place >= float(steps), steps), (place.notnull(), place.floor()), else_=0).cast("int64")
     return found if base == 0 else ibis.ifelse(place.notnull(), found + base, 0).cast("int64")

@@ -24,6 +24,8 @@ from sfumato.privacy.calls import Call
 from sfumato.testing.comparison import Compared, compare, vector_loss
 from sfumato.testing.fuzzing import Rows, fuzz
 from sfumato.testing.likelihood import log_probability
+from sfumato.testing.price_plans import PricePlan, random_plan
+from sfumato.testing.prices import PriceFound, check_price, price_fuzz
 from sfumato.testing.replaying import Replay, replay
 from sfumato.testing.revealing import reveal
 from sfumato.testing.tape import LeakError, Tape
@@ -32,12 +34,17 @@ __all__ = [
     "Call",
     "Compared",
     "LeakError",
+    "PriceFound",
+    "PricePlan",
     "Replay",
     "Rows",
     "Tape",
+    "check_price",
     "compare",
     "fuzz",
     "log_probability",
+    "price_fuzz",
+    "random_plan",
     "replay",
     "reveal",
     "vector_loss",

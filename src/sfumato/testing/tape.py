@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import PrivacyError
+from sfumato.errors import InputError, PrivacyError
 from sfumato.privacy.calls import Call
 from sfumato.privacy.source import Generator, Seeded, Source
 
@@ -121,6 +121,8 @@ class Tape:
     def _dealt(self, call: Call, kept: Call | None, draw: Callable[[], Any]) -> NDArray[np.int64]:
         """A part for each record; records keep theirs in the replay, and one more gets another."""
         if kept is not None and self._lacks and call.exact == kept.answer.size - len(self._lacks):
+            if max(self._lacks) >= kept.answer.size:
+                raise InputError("not every row is a record, so nobody knows whose part is whose: replay a plainer table")
             return np.delete(kept.answer, self._lacks)
         if self._draws is not None:
             return np.asarray(Seeded(self._draws).generator().integers(call.public["parts"], size=call.exact))

@@ -26,8 +26,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
+from sfumato.classifiers.fits import CountedFits
 from sfumato.classifiers.linear.features import Indicators
-from sfumato.classifiers.linear.inputs import check_table, flat_labels, label_codes, number_matrix, plain
+from sfumato.classifiers.linear.inputs import check_table, flat_labels, label_codes, number_rows, plain, stated_width
 from sfumato.classifiers.linear.objective import calibrate, minimise
 from sfumato.classifiers.linear.personal import PERSONAL, Fitted, Training, train
 from sfumato.classifiers.linear.scaling import Scaling, signed_rows
@@ -54,10 +55,11 @@ from sfumato.records.opened import need_rows
 from sfumato.tables.schema import Schema
 
 LABELS_ARE_PUBLIC = "the set of class labels is public"
+WIDTH_IS_PUBLIC = "the number of columns is public: that of the first row of a list"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _PrivateLinear(CountedFits, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What both estimators share."""
 
     _loss: ClassVar[LossKind]
@@ -95,6 +97,8 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = plain(X)
         if y is None:
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None: one label per row")
+        if not (np.isfinite(self.regularization) and self.regularization > 0):
+            raise InputError(f"regularization must be a positive number, got {self.regularization!r}")
         if self.mechanism not in PERSONAL:
             raise InputError(f"unknown mechanism {self.mechanism!r}; known: {', '.join(PERSONAL)}")
         table, codes = self._coded(X, y) if self.schema is not None else self._numbers(X, y)
@@ -103,7 +107,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if budgets is None:
             meter = Meter.under(terms.up_to(Charge(positive_nano(self.epsilon))), source=self.source or SECURE)
             left, count = self._counted(codes, meter)
-            self._features = self._describe(left / NANO * count / problems)
+            self._features: Any = self._describe(left / NANO * count / problems)
             fitted = [self._alike(signed, meter, Nano(left // problems), count) for signed in self._signed(table, codes)]
         else:
             nano = self._roster(budgets, len(X))
@@ -114,6 +118,8 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             fitted = [self._personal(signed, meter, roster, groups, problems) for signed in self._signed(table, codes)]
         if self.classes is None and self.schema is None:
             meter.assume(LABELS_ARE_PUBLIC)
+        if self.schema is None and not hasattr(X, "shape") and stated_width(self.bounds) is None:
+            meter.assume(WIDTH_IS_PUBLIC)
         self._models = np.stack([f.models for f in fitted])  # problem, part, coefficient
         self._weights = np.stack([f.weights for f in fitted])
         averaged = np.stack([average_models(f.models, f.weights) for f in fitted])
@@ -122,6 +128,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.guarantee_ = meter.guarantee()
         self.parameters_ = fitted[0].parameters
         self.n_iter_ = 1
+        self._count_fit(X, self.guarantee_.nano, private=meter.private)
         return self
 
     # --- training ----------------------------------------------------------------------------------------------------
@@ -201,7 +208,7 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _numbers(self, X: Any, y: Any) -> tuple[Exact[Floats], Exact[NDArray[np.int64]]]:
         """Numbers and class numbers of a table without a schema."""
-        check_table(self, X, reset=True)
+        check_table(self, X, reset=True, width=stated_width(self.bounds))
         Scaling.of(self.n_features_in_, self.bounds, self.max_norm)
         labels = flat_labels(y)
         _check_lengths(X, labels)
@@ -211,8 +218,10 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known = np.unique(np.asarray(labels if self.classes is None else self.classes))
         if known.size < 2:
             raise InputError(f"a classifier needs at least 2 classes, got {known.size} class; state them with classes=[...]")
-        self.classes_ = known
-        return Exact.reading(partial(number_matrix, X)), Exact.reading(partial(label_codes, labels, known))
+        self.classes_: NDArray[Any] = known
+        return Exact.reading(partial(number_rows, X, self.n_features_in_)), Exact.reading(
+            partial(label_codes, labels, known)
+        )
 
     def _coded(self, X: Any, y: Any) -> tuple[Exact[NDArray[np.int32]], Exact[NDArray[np.int64]]]:
         """Leaves and class numbers (-1 for an unknown one) of the rows by the public schema."""
@@ -224,7 +233,9 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("one row is one person here: give a table with one row per person and a schema without a unit")
         coding._columns(X)
         _check_lengths(X, y)
-        self._coding, self.classes_, self.n_features_in_ = coding, coding.classes, len(coding.attributes)
+        self._coding: Coding = coding
+        self.classes_ = coding.classes
+        self.n_features_in_: int = len(coding.attributes)
         return Exact.reading(partial(coding.leaves, X)), Exact.reading(partial(coding.class_codes, y))
 
     def _rows(self, X: Any) -> Any:
@@ -233,8 +244,8 @@ class _PrivateLinear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.schema is not None:
             return self._features.rows(self._coding.leaves(X))
         X = plain(X)
-        check_table(self, X, reset=False)
-        return self._features.rows(number_matrix(X))
+        check_table(self, X, reset=False, width=self.n_features_in_)
+        return self._features.rows(number_rows(X, self.n_features_in_))
 
     def _roster(self, budgets: ArrayLike, rows: int) -> NanoArray:
         nano = nano_down_array(budgets)

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 
 from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.linear.features import design
-from sfumato.classifiers.linear.inputs import as_exact
 from sfumato.errors import InputError
 from sfumato.privacy import NANO, Exact, Meter
 from sfumato.records.records import Records
@@ -68,7 +67,6 @@ class FunctionalMechanism(PrivateClassifier):
     groups: int = 8
 
     def _train(self, records: Exact[Records], meter: Meter) -> None:
-        records = as_exact(records)
         if self.loss not in ("logistic", "linear"):
             raise InputError(f"loss must be 'logistic' or 'linear', got {self.loss!r}")
         nano = self._budget(meter)

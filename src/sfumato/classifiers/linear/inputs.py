@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from sfumato.errors import InputError
-from sfumato.privacy import Exact
-from sfumato.records.records import Records
-from sfumato.tables.values import category_codes, numbers
+from sfumato.records.numbers import number_matrix
+from sfumato.tables.values import category_codes
 
 Floats = NDArray[np.float64]
 
@@ -25,14 +24,16 @@ def plain(values: Any) -> Any:
     return np.asarray(values) if hasattr(values, "__array__") and not hasattr(values, "shape") else values
 
 
-def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
-    """Refuse what is no table of numbers, by its container; set or check the columns of a scikit-learn estimator."""
-    dtype = getattr(X, "dtype", None)
+def check_table(estimator: Any, X: Any, *, reset: bool, width: int | None = None) -> None:
+    """Refuse what is no table of numbers, by its container; set or check the columns of a scikit-learn estimator.
+
+    A list of rows does not state its columns: there are `width` of them, or as many as in the first row.
+    """
     if hasattr(X, "tocsr"):
         raise InputError("sparse data is not supported: give a dense array or a data frame")
-    if getattr(dtype, "kind", "") == "c":
+    if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise InputError("Complex data not supported: give real numbers")
-    shape = X.shape if hasattr(X, "shape") else (len(X), *np.shape(X[0] if len(X) else [0.0]))
+    shape = X.shape if hasattr(X, "shape") else (0, width) if width else (0, *np.shape(X[0] if len(X) else []))
     if len(shape) != 2:
         raise InputError(
             f"expected a table with rows and columns, got {len(shape)} dimension(s). Reshape your data: "
@@ -40,43 +41,35 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> None:
         )
     if shape[1] == 0:
         raise InputError("0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
-    validate_data(estimator, X, reset=reset, skip_check_array=True)
-
-
-def number_matrix(X: Any) -> Floats:
-    """Every cell as a number by itself, NaN where it is none.
-
-    >>> number_matrix([[1, "2.5"], ["?", 10**400]]).tolist()
-    [[1.0, 2.5], [nan, inf]]
-    """
-    if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
-        return X.astype(np.float64)
-    if hasattr(X, "columns"):
-        columns = (
-            [X[name] for name in X.columns] if len(set(X.columns)) == len(X.columns) else list(_objects(X.to_numpy()).T)
-        )
-    else:
-        columns = list(_objects(X).T)
-    return np.column_stack([_real(column) for column in columns])
-
-
-def _real(column: Any) -> Floats:
-    """The numbers of a column; of a complex one, those that are real."""
-    if getattr(getattr(column, "dtype", None), "kind", "") == "c":
-        values = np.asarray(column)
-        return np.where(values.imag == 0, values.real, np.nan)
-    return numbers(column)
-
-
-def _objects(X: Any) -> NDArray[Any]:
-    """The cells of rows as they are; a row of another width than the first is missing as a whole."""
     if hasattr(X, "shape"):
-        return np.asarray(X, dtype=object)
-    table = np.full((len(X), len(X[0]) if len(X) else 0), None, dtype=object)
-    for place, row in enumerate(X):
-        if len(row) == table.shape[1]:
-            table[place, :] = row
-    return table
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    elif reset:
+        vars(estimator).pop("feature_names_in_", None)
+        estimator.n_features_in_ = shape[1]
+
+
+def stated_width(bounds: Any) -> int | None:
+    """The number of features that public bounds have a number for each of.
+
+    >>> stated_width((0, [1, 2, 3])), stated_width((0, 1)), stated_width(None)
+    (3, None, None)
+    """
+    ends = [np.asarray(end) for end in bounds or ()]
+    return next((end.size for end in ends if end.ndim == 1), None)
+
+
+def number_rows(X: Any, width: int) -> Floats:
+    """Every cell as a number by itself, NaN where it is none; a row of another width has none.
+
+    >>> number_rows([[1, "2.5"], ["?", 10**400], [3]], 2).tolist()
+    [[1.0, 2.5], [nan, inf], [nan, nan]]
+    """
+    found = number_matrix(X, width)
+    for j, dtype in enumerate(getattr(X, "dtypes", ())):
+        if getattr(dtype, "kind", "") == "c":  # one complex number makes a column of a frame complex
+            values = np.asarray(X.iloc[:, j])
+            found[:, j] = np.where(values.imag == 0, values.real, np.nan)
+    return found
 
 
 def flat_labels(y: Any) -> Any:
@@ -95,8 +88,3 @@ def label_codes(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
         place = np.minimum(np.searchsorted(classes, y), classes.size - 1)
         return np.where(classes[place] == y, place, -1)
     return category_codes(y, classes.tolist())
-
-
-def as_exact(records: Any) -> Exact[Records]:
-    """Coded records as a private value."""
-    return records if isinstance(records, Exact) else Exact(records)

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.linear.features import design
-from sfumato.classifiers.linear.inputs import as_exact
 from sfumato.errors import InputError
 from sfumato.privacy import Exact, Meter, Nano
 from sfumato.privacy.losses import choice_rate
@@ -80,7 +79,6 @@ class _Search(PrivateClassifier):
     groups: int
 
     def _train(self, records: Exact[Records], meter: Meter) -> None:
-        records = as_exact(records)
         if self.loss not in ("logistic", "svm"):
             raise InputError(f"loss must be 'logistic' or 'svm', got {self.loss!r}")
         if self.rounds < 1:

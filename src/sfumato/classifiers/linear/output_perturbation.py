@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.linear.features import design
-from sfumato.classifiers.linear.inputs import as_exact
 from sfumato.classifiers.linear.objective import minimise
 from sfumato.errors import InputError
 from sfumato.privacy import NANO, Exact, Meter
@@ -56,7 +55,6 @@ class OutputPerturbation(PrivateClassifier):
     groups: int = 8
 
     def _train(self, records: Exact[Records], meter: Meter) -> None:
-        records = as_exact(records)
         if not self.noise > 0:
             raise InputError(f"the length of the noise must be positive, got {self.noise!r}")
         taxonomies, count = self._coding.taxonomies, len(self._coding.class_labels)

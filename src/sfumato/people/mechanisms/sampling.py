@@ -10,7 +10,7 @@ exact for absence. Probabilities are multiples of 2^-63, rounded down until the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -174,7 +174,7 @@ def _coarse(question: Question) -> Question:
     """The same question on few levels, to search on: the threshold is a parameter, not a promise."""
     if question.budgets.groups <= 2000:
         return question
-    return replace(question, budgets=round_down(question.budgets, decimals=4)[0])
+    return question.among(round_down(question.budgets, decimals=4)[0])
 
 
 def quick_variance(

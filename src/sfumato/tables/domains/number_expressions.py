@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sfumato.tables.columns import Column, Expr, all_of, any_of, bound, exact_double
+from sfumato.tables.columns import Column, Expr, all_of, any_of, bound, exact_double, without_dust
 from sfumato.tables.predicate_tree import Op
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def equal_cell(column: Column, domain: Numeric) -> Expr:
         span = int(domain.high) - int(domain.low) + 1
         found = ((y - low) * float(bins) / float(span)).floor()
         return found.fill_null(bins) if domain.other else found
-    guess = ((y - low) / width).floor()
+    guess = (without_dust(y - low, domain.width) / width).floor()
     # Rounding can put the guess one bin off; the edges decide.
     start = guess.cast("float64") * width + low
     end = (guess + 1).cast("float64") * width + low
