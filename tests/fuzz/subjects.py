@@ -16,6 +16,7 @@ from sfumato.people import ArrayReader, PairReader, Question, plan_offer
 from sfumato.people.histogram import plan_histogram
 from sfumato.people.pairs import Pair
 from sfumato.privacy import NANO, Exact, Meter
+from sfumato.privacy.terms import Terms
 from sfumato.registry import Mechanism, mechanisms
 from sfumato.testing import Tape
 
@@ -57,19 +58,19 @@ def answered(kind: str, entry: Mechanism, table: Granted, tape: Tape) -> Any:
     values = ArrayReader.of(table.groups, table.values, high=4, group_count=table.budgets.groups)
     reader: Any = ones if kind == "count" else values
     if kind == "mean":
-        offer = Pair(table.budgets, 0.0, 4.0, 4, rows_per_person=rows).offer(entry.name)
+        offer = Pair(Terms(rows_per_person=rows, budgets=table.budgets), 0.0, 4.0, 4).offer(entry.name)
         centred = ArrayReader.of(table.groups, 2 * table.values - 4, low=-4, high=4, group_count=table.budgets.groups)
         reader = PairReader(centred=centred, ones=ones)
     else:
         high = 1 if kind == "count" else 4
-        offer = plan_offer(Question(table.budgets, high=high, rows_per_person=rows, kind=kind), entry.name)
+        offer = plan_offer(Question(Terms(rows_per_person=rows, budgets=table.budgets), high=high, kind=kind), entry.name)
     meter = Meter(limit=offer.charge, budgets=table.budgets, rows_per_person=rows, source=tape)
     return _Stored(offer.run(reader, meter))
 
 
 def personal_histogram(table: Granted, tape: Tape) -> Any:
     """Everybody at their own budget, bin by bin."""
-    plan = plan_histogram(table.budgets, Bins.numbered(5), rows_per_person=table.rows_per_person)
+    plan = plan_histogram(Terms(rows_per_person=table.rows_per_person, budgets=table.budgets), Bins.numbered(5))
     counts = np.zeros((table.budgets.groups, 5), dtype=np.int64)
     np.add.at(counts, (table.groups, table.values), 1)
     exact = Exact(counts, rows_per_person=table.rows_per_person)
@@ -121,6 +122,8 @@ def _subjects() -> dict[str, Subject]:
     for entry in mechanisms("histogram"):
         if "personal budgets" not in entry.needs:
             found[f"histogram {entry.name}"] = (partial(histogram, entry), tables.counted)
+            if entry.name.startswith("auto"):
+                found[f"histogram {entry.name}, many bins"] = (partial(histogram, entry), tables.many_bins)
     for kind in ("count", "sum", "mean"):
         for entry in mechanisms(kind):
             if "one epsilon" not in entry.needs and (kind, entry.name) != ("mean", "exponential"):

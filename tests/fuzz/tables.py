@@ -90,13 +90,18 @@ class Counted:
     rows_per_person: int
 
 
-def counted(random: np.random.Generator) -> Rows[Counted]:
+def counted(random: np.random.Generator, sizes: tuple[int, ...] = (2, 3, 7, 16, 40)) -> Rows[Counted]:
     """A histogram of 2 to 40 bins, lopsided or even."""
     rows_per_person = int(random.integers(1, 4))
     owners = owners_of(random, rows_per_person)
-    bins = int(random.choice([2, 3, 7, 16, 40]))
+    bins = int(random.choice(sizes))
     where = np.minimum((random.random(owners.size) ** random.choice([1, 4]) * bins).astype(int), bins - 1)
     return Rows(owners, lambda mask: Counted(np.bincount(where[mask], minlength=bins), rows_per_person))
+
+
+def many_bins(random: np.random.Generator) -> Rows[Counted]:
+    """So many bins that the default asks which mechanism to take."""
+    return counted(random, sizes=(512, 700))
 
 
 @dataclass(frozen=True)

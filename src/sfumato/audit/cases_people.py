@@ -16,6 +16,7 @@ from sfumato.people import ArrayReader, PairReader, Question, SumReader, plan_of
 from sfumato.people.histogram import plan_histogram
 from sfumato.people.pairs import Pair
 from sfumato.privacy import Exact, Meter, PersonBudgets, Source
+from sfumato.privacy.terms import Terms
 from sfumato.registry import Mechanism
 
 ROSTER = PersonBudgets.from_tiers({"strict": (0.3, 3), "standard": (0.8, 2), "open": (2, 1)})
@@ -68,7 +69,7 @@ def _fine_case(group: int) -> TranscriptCase:
 def _rows_case(group: int, rows: int) -> TranscriptCase:
     """A sum to which everybody adds several rows, each at the upper bound; all of one person's go together."""
     high = 4
-    offer = plan_offer(Question(ROSTER, high=high, rows_per_person=rows, kind="sum"), "affine")
+    offer = plan_offer(Question(Terms(rows_per_person=rows, budgets=ROSTER), high=high, kind="sum"), "affine")
     whose, x = np.repeat(_GROUPS, rows), np.full(_GROUPS.size, high)
     values = [np.repeat(v, rows) for v in (x, _one_less(group, x))]
     pair = [SumReader.of(whose, v, group_count=ROSTER.groups) for v in values]
@@ -80,7 +81,7 @@ def _rows_case(group: int, rows: int) -> TranscriptCase:
 def _mean_case(mechanism: str, group: int) -> TranscriptCase:
     """A mean, from a noisy sum around the middle and a noisy number of people."""
     steps = 10
-    offer = Pair(ROSTER, 0.0, 1.0, steps).offer(mechanism)
+    offer = Pair(Terms(budgets=ROSTER), 0.0, 1.0, steps).offer(mechanism)
     top, ones = np.full(_GROUPS.size, steps), np.ones(_GROUPS.size, dtype=np.int64)
 
     def reader(absent: bool) -> PairReader:
@@ -96,7 +97,7 @@ def _mean_case(mechanism: str, group: int) -> TranscriptCase:
 
 def _histogram_case(group: int, rows: int) -> TranscriptCase:
     """A histogram in which everybody enters with their own budget; one person's rows, all in the first bin."""
-    plan = plan_histogram(ROSTER, Bins.numbered(4), rows_per_person=rows)
+    plan = plan_histogram(Terms(rows_per_person=rows, budgets=ROSTER), Bins.numbered(4))
     ones = np.ones(_GROUPS.size, dtype=np.int64)
     tables = [np.outer(rows * np.bincount(_GROUPS, x, ROSTER.groups), [1, 0, 0, 0]) for x in (ones, _one_less(group, ones))]
 
