@@ -30,7 +30,7 @@ Subject = tuple[Callable[[Any, Tape], Any], Callable[[np.random.Generator], Any]
 
 def estimated(name: str, asked: Asked, tape: Tape, **how: Any) -> Any:
     """A fitted estimator, without the source that it was given."""
-    model = getattr(classifiers, name)(epsilon=1, schema=asked.schema, target="ill", source=tape, **how)
+    model = getattr(classifiers, name)(epsilon=asked.epsilon, schema=asked.schema, target="ill", source=tape, **how)
     model.fit(asked.frame.drop(columns="ill"), asked.frame["ill"].to_numpy())
     for part in (model, getattr(model, "model_", None)):
         if hasattr(part, "source"):
@@ -40,7 +40,9 @@ def estimated(name: str, asked: Asked, tape: Tape, **how: Any) -> Any:
 
 def published(name: str, asked: Asked, tape: Tape, **how: Any) -> Any:
     """A fitted publisher."""
-    made = getattr(grids, name)(epsilon=1, target="ill", **how).fit(asked.frame, schema=asked.schema, source=tape)
+    made = getattr(grids, name)(epsilon=asked.epsilon, target="ill", **how).fit(
+        asked.frame, schema=asked.schema, source=tape
+    )
     return _Stored(made)
 
 

@@ -20,10 +20,11 @@ CLASSES = ("no", "yes", "maybe")
 
 @dataclass(frozen=True)
 class Asked:
-    """A table with its public schema."""
+    """A table with its public schema, and the ε that is asked for."""
 
     schema: sf.Schema
     frame: pd.DataFrame
+    epsilon: float
 
 
 def owners_of(random: np.random.Generator, rows_per_person: int) -> np.ndarray:
@@ -55,7 +56,8 @@ def tables(random: np.random.Generator, most_classes: int = 3, most_rows: int = 
     if rows_per_person > 1:
         columns["who"] = np.array([f"p{i}" for i in owners], dtype=object)
     schema, frame = sf.Schema(domains, unit=unit), pd.DataFrame(columns)
-    return Rows(owners, lambda mask: Asked(schema, frame[mask].reset_index(drop=True)))
+    epsilon = float(random.choice([0.1, 1, 50]))  # with so much of it what follows from the number of records varies
+    return Rows(owners, lambda mask: Asked(schema, frame[mask].reset_index(drop=True), epsilon))
 
 
 def two_classes(random: np.random.Generator) -> Rows[Asked]:
