@@ -1,8 +1,17 @@
-"""All mutants, and the few that the normal test run kills every time."""
+"""All mutants, read from the files beside this one, and the few that the normal test run kills every time."""
 
 from __future__ import annotations
 
-from . import of_ledger, of_privacy
+import tomllib
+from pathlib import Path
 
-MUTANTS = (*of_privacy.MUTANTS, *of_ledger.MUTANTS)
-QUICK = ("scale-too-small", "factor-forgotten", "more-rows-than-priced", "device-together")
+from .model import Mutant
+
+
+def _read(path: Path) -> list[Mutant]:
+    entries = tomllib.loads(path.read_text(encoding="utf-8"))
+    return [Mutant(name, **{**entry, "tests": tuple(entry["tests"])}) for name, entry in entries.items()]
+
+
+MUTANTS = tuple(mutant for path in sorted(Path(__file__).parent.glob("*.toml")) for mutant in _read(path))
+QUICK = ("rows-per-person-not-priced", "more-rows-than-priced", "device-together")

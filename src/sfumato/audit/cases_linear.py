@@ -1,6 +1,6 @@
 """Linear models with noise on the objective or on the coefficients: whole fits, seen through what their Meter answered.
 
-With noise of density ∝ exp(-β‖b‖) on the objective, the published f is the minimum for the noise ``b(f) = -Σ w ∇l - λ f``, so
+With noise of density ∝ exp(-β‖b‖) on the objective, the published f is the minimum for the noise ``b(f) = -Σ w ∇l - λ f``:
 ``log P(f) = -β ‖b(f)‖ + log det H(f)`` up to a constant, H being the Hessian; with noise on the minimum m itself it is
 ``-β ‖f - m‖`` (`sfumato.testing`). The last record pulls against the others, which makes it matter most.
 """
