@@ -1,5 +1,6 @@
 """The audit of whole fits: nothing above the claims, the pairs have power, and broken versions are caught."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from sfumato import classifiers
 from sfumato.audit.cases_classifiers import SIDES, TIED, estimator, pair_of
 from sfumato.audit.harness import audit
 from sfumato.audit.registry import case, names
-from sfumato.audit.transcripts import GIVEN_AWAY, ratio_of_run, transcript_case
+from sfumato.audit.transcripts import TranscriptCase, transcript_case
 from sfumato.privacy import NANO, Seeded
 from sfumato.tables import Categorical, Schema
 from sfumato.testing import reveal
@@ -32,7 +33,12 @@ TWO = Schema({"side": Categorical(["left", "right"]), "ill": Categorical(["no", 
 def test_no_draw_tells_more_than_is_claimed(name):
     """The number of a draw is a log-likelihood ratio: not one may exceed the claim, and some must come near it."""
     subject = case(name)
-    ratios = np.concatenate([subject.draw(which, 20, Seeded(12)) for which in (0, 1)])
+    if isinstance(subject, TranscriptCase):
+        runs = [subject.run(i % 2, Seeded(i), draws=subject.draws) for i in range(40)]
+        ratios = np.array([ratio for ratio, _, _ in runs])
+        assert max(most for _, most, _ in runs) <= subject.claimed / NANO + 1e-6
+    else:
+        ratios = np.concatenate([subject.draw(which, 20, Seeded(12)) for which in (0, 1)])
     assert np.abs(ratios).max() <= subject.claimed / NANO + 1e-5
     assert np.abs(ratios).max() >= 0.4 * subject.claimed / NANO
 
@@ -88,9 +94,10 @@ def test_another_question_to_the_neighbour_is_caught():
             meter.laplace([1], rate=NANO)
         return []
 
-    assert ratio_of_run(fit, 2, 1, Seeded(0)) == GIVEN_AWAY
-    assert ratio_of_run(fit, 1, 2, Seeded(0)) == GIVEN_AWAY
-    assert ratio_of_run(fit, 2, 2, Seeded(0)) == 0
+    for pair, ratio in (((2, 1), math.inf), ((1, 2), math.inf), ((2, 2), 0.0)):
+        asked = TranscriptCase("asked", NANO, fit, pair, "")
+        assert asked.run(0, Seeded(0))[0] == ratio
+        assert audit(asked, trials=1000, source=Seeded(0)).caught == (ratio > 0)
 
 
 def test_the_tied_table_is_tied():

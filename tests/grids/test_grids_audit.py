@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.audit.cases_grids import _fixed, _pool, _release, _table
+from sfumato.audit.cases_grids import _fixed, _pool, _table
 from sfumato.audit.harness import audit
 from sfumato.grids.search.dependence import F_SPREAD
 from sfumato.grids.search.quality import Quality
@@ -30,7 +30,3 @@ def test_the_pair_loses_exactly_what_is_claimed():
 def test_the_pair_for_parents_moves_two_scores_apart_by_the_whole_spread():
     with_record, without = np.array(_fixed(0)), np.array(_fixed(1))
     assert np.ptp(with_record - without) == F_SPREAD
-
-
-def test_outputs_carry_the_grid_and_the_count():
-    assert set(_release(0, 20, Seeded(1)) // 500) <= {-1, 0, 1, 2}

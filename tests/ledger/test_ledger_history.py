@@ -145,3 +145,17 @@ def test_messages_are_true_for_the_command_line_and_for_python(tmp_path: Path, l
             ask()
         said.append(str(refusal.value))
     assert not re.search(r"create=|the plan|\[dataset\]|register\(", " ".join(said))
+
+
+def test_the_answer_of_another_dataset_is_not_handed_out(ledger: Ledger) -> None:
+    """The same words asked of two datasets are two questions: each is charged, and each has its own answer."""
+    ledger.register("school", epsilon=1)
+    first = ledger.reserve("clinic", Charge.of("0.1"), request={"kind": "count"})
+    ledger.commit(first.id, {"answer": "of the clinic"})
+    second = ledger.reserve("school", Charge.of("0.1"), request={"kind": "count"})
+    assert not second.repeated
+    assert second.artefact is None
+    assert ledger.balance("school").to_dict()["releases"][0]["state"] == "reserved"
+    again = ledger.reserve("clinic", Charge.of("0.1"), request={"kind": "count"})
+    assert again.repeated
+    assert again.artefact == {"answer": "of the clinic"}

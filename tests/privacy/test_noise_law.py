@@ -211,6 +211,13 @@ def test_spherical_noise(dimension):
         assert abs(np.corrcoef(norm, direction[:, 0] ** 2)[0, 1]) < 6 / math.sqrt(6_000)
 
 
+def test_coordinatewise_noise():
+    rate = 2.5
+    draws = noise.coordinatewise(20_000, rate, source=Seeded(3))
+    assert stats.kstest(draws, stats.laplace(scale=1 / rate).cdf).pvalue > SURE
+    assert stats.kstest(0.7 * draws, stats.laplace(scale=1 / rate).cdf).pvalue < SURE
+
+
 @pytest.mark.parametrize(("dimension", "beta"), [(0, 1.0), (3, 0.0), (3, math.nan), (3, -1.0)])
 def test_spherical_noise_refuses(dimension, beta):
     with pytest.raises(InputError):

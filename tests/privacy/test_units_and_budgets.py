@@ -246,3 +246,12 @@ def test_what_person_groups_are_charged_is_whole_and_never_cut_down(people):
 def test_charge_is_rounded_up():
     charge = Charge.of("0.3333333333", attributes={"age": Fraction(1, 3)})
     assert (charge.total, charge.attributes["age"]) == (333_333_334, 333_333_334)
+
+
+def test_a_share_of_a_budget_is_rounded_down():
+    roster = PersonBudgets(np.array([7, 1_000_000_001, 2**40 + 1]), np.array([1, 1, 1]))
+    for part in (Fraction(1, 3), Fraction(2, 7), "0.1", 0.3, "0.123456789123"):
+        shared = roster.share(part).levels.tolist() if 7 * Fraction(str(part)) >= 1 else None
+        exact = [level * Fraction(str(part)) for level in roster.levels.tolist()]
+        assert shared is None or all(s <= e < s + 1 for s, e in zip(shared, exact, strict=True))
+    assert roster.share("0.5").levels.tolist() == [3, 500_000_000, 2**39]

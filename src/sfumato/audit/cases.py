@@ -54,8 +54,8 @@ def _moved(which: int, n: int, source: Source) -> NDArray[np.int64]:
 
 def _choice(which: int, n: int, source: Source) -> NDArray[np.int64]:
     scores = [1, 1 + 2 * which]
-    meter = Meter(source=source)
-    return np.array([meter.choose(scores, rate=NANO // 2, spread=2) for _ in range(n)], dtype=np.int64)
+    made = (Meter(source=source).choose(scores, rate=NANO, spread=2) for _ in range(n))
+    return np.array(list(made), dtype=np.int64)
 
 
 def _sampled(which: int, n: int, source: Source) -> NDArray[np.int64]:
@@ -75,7 +75,7 @@ for _group in range(TIERS.groups):
     register(_count_case(_group))
 register(AuditCase("laplace-histogram", NANO, _histogram, "one record of the bin with the least noise present or absent"))
 register(AuditCase("laplace-histogram-replacement", NANO, _moved, "one record moved from one bin to another"))
-register(AuditCase("choice", NANO, _choice, "one of two equal scores rises by the whole spread", most=40_000))
+register(AuditCase("choice", 2 * NANO, _choice, "one of two equal scores rises by the whole spread", most=16_000))
 register(
     AuditCase("sampled-count", _price_of_sampling(), _sampled, "one person present or absent, kept with probability 1/2")
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,7 @@ from sfumato.attributes.streams import AttributeStream
 from sfumato.attributes.sums import ItemSums
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
+from sfumato.audit.transcripts import transcript_case
 from sfumato.privacy import NANO, Meter, Nano, Source
 from sfumato.testing import reveal
 
@@ -38,25 +41,31 @@ def _fiction(which: int, n: int, source: Source) -> NDArray[np.int64]:
     return _noisy(which, n, source)[:, SHOP.attributes.index("fiction")]
 
 
-def _stream(which: int, n: int, source: Source) -> NDArray[np.int64]:
-    """n independent streams as attributes of one: an item at step 3 is in two nodes, asked about at steps 3 and 4.
+_RATES = np.array([NANO, NANO // 2])
+_STREAM = Policy(("a", "b"), _RATES, np.array([[1, 1]]), Nano(int(_RATES.sum())), _RATES)
 
-    The total after step 2 is known from a question; how many of the two later totals exceed it is the likelihood ratio.
-    """
-    rate = np.full(n, NANO, dtype=np.int64)
-    policy = Policy(tuple(map(str, range(n))), rate, np.ones((1, n), dtype=np.int64), Nano(n * NANO), rate)
-    stream = AttributeStream(policy, Meter(neighbours="item", attributes=policy.attributes, source=source), fanout=2)
+
+def _stream(items: tuple[int, int], meter: Meter) -> list[NDArray[Any]]:
+    """An item at step 3 is in two nodes of the tree, asked about at steps 3 and 4."""
+    stream = AttributeStream(_STREAM, meter, fanout=2)
     stream.skip(2)
-    before = stream.release().counts
-    stream.extend(ItemSums.as_stated(np.full((1, n), 1 - which, dtype=np.int64), policy))
-    third = stream.release().counts
+    told = [stream.release().counts]
+    stream.extend(ItemSums.as_stated(np.array([items], dtype=np.int64), _STREAM))
+    told.append(stream.release().counts)
     stream.skip(1)
-    fourth = stream.release().counts
-    return np.asarray((third > before).astype(np.int64) + (fourth > before))
+    return [*told, stream.release().counts]
 
 
 register(AuditCase("attributes-overall", POLICY.charge.total, _overall, "the heaviest item present or absent"))
 register(
     AuditCase("attributes-one", POLICY.charge.attributes["fiction"], _fiction, "the same item, seen through one attribute")
 )
-register(AuditCase("attributes-stream", NANO, _stream, "one item of a stream present or absent", most=2000))
+register(
+    transcript_case(
+        "attributes-stream",
+        _stream,
+        ((1, 1), (0, 0)),
+        "one item of a stream present or absent",
+        meter=lambda source: Meter(neighbours="item", attributes=_STREAM.attributes, source=source),
+    )
+)

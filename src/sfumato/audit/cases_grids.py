@@ -7,15 +7,15 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
+from sfumato.audit.transcripts import transcript_case
 from sfumato.grids.publishers.one_grid import choose_and_count
 from sfumato.grids.publishers.settings import Settings
 from sfumato.grids.search.dependence import F_SPREAD, fixed_by_parents
 from sfumato.grids.search.pool import Pool, enumerate_grids
 from sfumato.grids.search.quality import Quality
 from sfumato.grids.search.scoring import score_pool
-from sfumato.privacy import NANO, Exact, Meter, Nano, Seeded, Source
+from sfumato.privacy import NANO, Exact, Meter, Nano
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
@@ -42,11 +42,15 @@ def _pool() -> Pool:
     return enumerate_grids(_TAXONOMY, most=10, cells=4)
 
 
-def _choice(which: int, n: int, source: Source) -> NDArray[np.int64]:
+def _choice(which: int, meter: Meter) -> list[NDArray[np.int64]]:
     quality = Quality.of(NANO)
-    scores = score_pool(_table(which), _pool(), quality)
-    rate, meter = choice_rate(_ONE, quality.spread), Meter(source=source)
-    return np.array([meter.choose(scores, rate=rate, spread=quality.spread) for _ in range(n)], dtype=np.int64)
+    rate = choice_rate(_ONE, quality.spread)
+    return [np.array(meter.choose(_scores(which), rate=rate, spread=quality.spread))]
+
+
+@cache
+def _scores(which: int) -> NDArray[np.float64]:
+    return score_pool(_table(which), _pool(), Quality.of(NANO))
 
 
 @cache
@@ -56,33 +60,19 @@ def _fixed(which: int) -> tuple[float, float]:
     return fixed_by_parents(by_first), fixed_by_parents(by_second)
 
 
-def _parents(which: int, n: int, source: Source) -> NDArray[np.int64]:
-    rate, meter = choice_rate(_ONE, F_SPREAD), Meter(source=source)
-    return np.array([meter.choose(_fixed(which), rate=rate, spread=F_SPREAD) for _ in range(n)], dtype=np.int64)
+def _parents(which: int, meter: Meter) -> list[NDArray[np.int64]]:
+    return [np.array(meter.choose(_fixed(which), rate=choice_rate(_ONE, F_SPREAD), spread=F_SPREAD))]
 
 
-def _release(which: int, n: int, source: Source) -> NDArray[np.int64]:
-    """The noisy count that the record is in; a thousand more if the grid is divided, so that both facts are one number."""
-    out = np.empty(n, dtype=np.int64)
-    for i in range(n):
-        chosen = _run(which, Meter(source=source))
-        out[i] = int(np.clip(chosen.reshape(2, -1)[1, 0], -20, 20)) + 1000 * (chosen.size > 2)
-    return out
-
-
-def _run(which: int, meter: Meter) -> NDArray[np.int64]:
-    return choose_and_count(
-        Exact(_table(which)), meter, nano=Nano(2 * NANO), taxonomies=_TAXONOMY, classes=2, settings=_SETTINGS, rows=8
-    ).noisy
-
-
-def _price() -> int:
-    meter = Meter(source=Seeded(0))
-    _run(0, meter)
-    return meter.spent().total
+def _release(which: int, meter: Meter) -> list[NDArray[np.int64]]:
+    return [
+        choose_and_count(
+            Exact(_table(which)), meter, nano=Nano(2 * NANO), taxonomies=_TAXONOMY, classes=2, settings=_SETTINGS, rows=8
+        ).noisy
+    ]
 
 
 _WORDS = "one record that makes one grid surer and the other less sure, present or absent"
-register(AuditCase("grid-choice", NANO, _choice, _WORDS, most=40_000))
-register(AuditCase("privbayes-choice", NANO, _parents, "a record that fits one parent and contradicts another", most=40_000))
-register(AuditCase("privpfc", _price(), _release, _WORDS, most=5_000))
+register(transcript_case("grid-choice", _choice, (0, 1), _WORDS))
+register(transcript_case("privbayes-choice", _parents, (0, 1), "a record that fits one parent and contradicts another"))
+register(transcript_case("privpfc", _release, (0, 1), _WORDS))

@@ -9,15 +9,18 @@ order nothing moves.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import attack_every, register
+from sfumato.audit.transcripts import TranscriptCase, transcript_case
 from sfumato.bench.histograms_published import published
 from sfumato.privacy import NANO, Exact, Meter, Nano, Seeded, Source, as_epsilon
 from sfumato.registry import Mechanism
+from sfumato.testing import Tape, replay
 
 _CLAIM = Nano(NANO // 5)
 _EQUAL = np.full(21, 1000)
@@ -35,17 +38,28 @@ def _stands_out(released: NDArray[np.float64]) -> float:
     return float(released[0] - np.median(released[1:]))
 
 
-def _cases(entry: Mechanism) -> list[AuditCase]:
-    """A histogram mechanism on equal bins with one record more or less in the first."""
+def _cases(entry: Mechanism) -> list[TranscriptCase]:
+    """A histogram mechanism on equal bins with one record more or less in the bin that the record costs most."""
     if "personal budgets" in entry.needs:
         return []
 
-    def draw(which: int, n: int, source: Source) -> NDArray[np.float64]:
-        counts, rates = _table(which), np.full(_EQUAL.size, _CLAIM)
-        made = (entry.make(Exact(counts), rates=rates, meter=Meter(source=source)) for _ in range(n))
-        return np.array([_stands_out(m.counts) for m in made])
+    def fit(counts: NDArray[np.int64], meter: Meter) -> list[NDArray[Any]]:
+        made = entry.make(Exact(counts), rates=np.full(counts.size, _CLAIM), meter=meter)
+        return [made.counts, np.array(repr(made.parameters))]
 
-    return [AuditCase(f"histogram-{entry.name}", _CLAIM, draw, _PAIR, most=4_000)]
+    def run(counts: NDArray[np.int64], tape: Tape) -> list[NDArray[Any]]:
+        return fit(counts, Meter(source=tape))
+
+    tape = Tape(0)
+    run(_EQUAL, tape)
+    # The likelihood of a cut is known where there are two of them.
+    size = 2 if any(call.kind == "partition" for call in tape.calls) else _EQUAL.size
+    equal = _EQUAL[:size]
+    tables = [equal + (np.arange(size) == place) for place in range(size)]
+    worst = max(tables, key=lambda more: replay(run, equal, more).loss)
+    where = int(np.flatnonzero(worst != equal)[0])
+    words = f"{size} equal bins, one record more or less in bin {where + 1}"
+    return [TranscriptCase(f"histogram-{entry.name}", _CLAIM, fit, (worst, equal), words)]
 
 
 def _published(shares: NDArray[np.float64]) -> Callable[[int, int, Source], NDArray[np.float64]]:
@@ -58,22 +72,19 @@ def _published(shares: NDArray[np.float64]) -> Callable[[int, int, Source], NDAr
     return draw
 
 
-def _partition(which: int, n: int, source: Source) -> NDArray[np.int64]:
-    """Two bins, one stretch or two: how many were chosen."""
-    starts, stops = np.array([0, 1, 0]), np.array([1, 2, 2])
-    moves = np.array([0, 0, 1])
-    rates = np.array([_CLAIM, _CLAIM, _CLAIM // 2])
-    meter = Meter(source=source)
-    cost = np.array([0, 0, 1 + which])
-    return np.array([meter.partition(starts, stops, cost, rate=rates, moves=moves).size for _ in range(n)], dtype=np.int64)
+def _partition(which: int, meter: Meter) -> list[NDArray[Any]]:
+    """Three bins, the middle one with its left or its right neighbour: a record there moves the two costs apart."""
+    starts, stops = np.array([0, 0, 2, 1]), np.array([1, 2, 3, 3])
+    moves, rates = np.array([0, 1, 0, 1]), np.array([2 * NANO, NANO, 2 * NANO, NANO])
+    return [meter.partition(starts, stops, np.array([0, which, 0, -which]), rate=rates, moves=moves)]
 
 
 def _register() -> None:
     from sfumato.histograms.mechanisms.dynamic import dpa_shares, sdpa_shares
 
     attack_every("histogram", _cases)
-    moved = "the cost of one interval moves as far as it may"
-    register(AuditCase("histogram-partition", _CLAIM, _partition, moved, most=20_000))
+    moved = "a record that makes one interval dearer and another cheaper, each as far as it may"
+    register(transcript_case("histogram-partition", _partition, (0, 1), moved))
     for name, shares in (("dpa", dpa_shares(_EQUAL.size, 0.9)), ("sdpa", sdpa_shares(_EQUAL.size))):
         register(AuditCase(f"control-{name}-published", _CLAIM, _published(shares), _PAIR, control=True, most=4_000))
 

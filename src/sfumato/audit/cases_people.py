@@ -1,98 +1,127 @@
-"""Personalized answers and models on one person present or absent, at what the release charges that person's tier."""
+"""Personalized answers on one person present or absent, at what the release charges that person's tier."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import attack_every, register
-from sfumato.classifiers.linear.objective import calibrate, minimise
+from sfumato.audit.transcripts import TranscriptCase
+from sfumato.histograms.bins import Bins
 from sfumato.offers import Offer
-from sfumato.people import ArrayReader, Question, Reader, SumReader, plan_offer
-from sfumato.privacy import Exact, Meter, Nano, PersonBudgets, Source
-from sfumato.privacy.objective import Objective
+from sfumato.people import ArrayReader, PairReader, Question, SumReader, plan_offer
+from sfumato.people.histogram import plan_histogram
+from sfumato.people.pairs import Pair
+from sfumato.privacy import Exact, Meter, PersonBudgets, Source, Terms
 from sfumato.registry import Mechanism
 
 ROSTER = PersonBudgets.from_tiers({"strict": (0.3, 3), "standard": (0.8, 2), "open": (2, 1)})
 _GROUPS = np.array([0, 0, 0, 1, 1, 2])
-_ENOUGH = 20_000  # every draw is a whole release
 
 
-def _reader(which: int, group: int) -> ArrayReader:
-    """Everybody is counted; under the second neighbour one person of the group is absent."""
-    x = np.ones(_GROUPS.size, dtype=np.int64)
-    x[int(np.flatnonzero(group == _GROUPS)[0])] -= which
-    return ArrayReader.of(_GROUPS, x, group_count=ROSTER.groups)
+def _meter(offer: Offer) -> Callable[[Source], Meter]:
+    return lambda source: Meter.under(offer.terms, source=source)
 
 
-def _answer(offer: Offer, reader: Reader, group: int, source: Source) -> float:
-    estimate = offer.run(reader, Meter(limit=offer.charge, budgets=ROSTER, source=source))
-    if "part_means" in estimate.details:  # only the person's own part depends on them
-        return float(estimate.details["part_means"][int(offer.plan.rounds[0].parts[group])])
-    return float(estimate.value)
+def _one_less(group: int, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The same values without those of the first person of the group."""
+    return np.where(np.arange(values.size) == int(np.flatnonzero(group == _GROUPS)[0]), 0, values)
 
 
-def _case(mechanism: str, group: int) -> AuditCase:
-    given = {"parts": 3} if mechanism == "partition" else {}
-    offer = plan_offer(Question(ROSTER), mechanism, **given)
+def _published(estimate: Any) -> list[NDArray[Any]]:
+    said = [np.array(repr(estimate.parameters)), np.array(repr(estimate.warnings)), np.array(repr(estimate.details))]
+    return [np.array(estimate.value), np.array(repr(estimate.law)), *said]
 
-    def draw(which: int, n: int, source: Source) -> NDArray[np.float64]:
-        reader = _reader(which, group)
-        return np.array([_answer(offer, reader, group, source) for _ in range(n)])
 
+def _of_offer(name: str, offer: Offer, group: int, pair: tuple[Any, Any], words: str, **more: Any) -> TranscriptCase:
+    """An offer on two readers, one person of the group present or absent, at what that group is charged."""
     charged = offer.charge.people
     assert charged is not None
-    tier = ROSTER.name(group)
-    who = f"one person of tier {tier!r} counted or absent"
-    return AuditCase(f"people-{mechanism}-{tier}", int(charged[group]), draw, who, most=_ENOUGH)
+    who = f"one person of tier {ROSTER.name(group)!r} {words}"
+    settings = {"meter": _meter(offer)} | more
+    return TranscriptCase(name, int(charged[group]), lambda r, m: _published(offer.run(r, m)), pair, who, **settings)
 
 
-def _fine_case(group: int) -> AuditCase:
+def _case(mechanism: str, group: int) -> TranscriptCase:
+    given = {"parts": 3} if mechanism == "partition" else {}
+    offer = plan_offer(Question(ROSTER), mechanism, **given)
+    ones = np.ones(_GROUPS.size, dtype=np.int64)
+    pair = tuple(ArrayReader.of(_GROUPS, x, group_count=ROSTER.groups) for x in (ones, _one_less(group, ones)))
+    kept = float(offer.plan.thresholds[group]) / 2.0**63 if mechanism == "sampling" else 1.0
+    name = f"people-{mechanism}-{ROSTER.name(group)}"
+    return _of_offer(name, offer, group, (pair[0], pair[1]), "counted or absent", kept=kept)
+
+
+def _fine_case(group: int) -> TranscriptCase:
     """A sum on a lattice so fine that it is divided before the noise (see `people.linear`)."""
     full = 10**9
     offer = plan_offer(Question(ROSTER, high=full, unit=1 / full, kind="sum"), "affine")
+    x = np.full(_GROUPS.size, full)
+    pair = [SumReader.of(_GROUPS, v, group_count=ROSTER.groups) for v in (x, _one_less(group, x))]
+    name = f"people-fine-lattice-{ROSTER.name(group)}"
+    return _of_offer(name, offer, group, (pair[0], pair[1]), "at the upper bound or absent")
 
-    def draw(which: int, n: int, source: Source) -> NDArray[np.float64]:
-        x = np.full(_GROUPS.size, full)
-        x[int(np.flatnonzero(group == _GROUPS)[0])] *= 1 - which
-        reader = SumReader.of(_GROUPS, x, group_count=ROSTER.groups)
-        return np.array([_answer(offer, reader, group, source) for _ in range(n)])
 
-    charged, tier = offer.charge.people, ROSTER.name(group)
+def _rows_case(group: int, rows: int) -> TranscriptCase:
+    """A sum to which everybody adds several rows, each at the upper bound; all of one person's go together."""
+    high = 4
+    offer = plan_offer(Question(Terms(rows_per_person=rows, budgets=ROSTER), high=high, kind="sum"), "affine")
+    whose, x = np.repeat(_GROUPS, rows), np.full(_GROUPS.size, high)
+    values = [np.repeat(v, rows) for v in (x, _one_less(group, x))]
+    pair = [SumReader.of(whose, v, group_count=ROSTER.groups) for v in values]
+    name = f"people-{rows}-rows-{ROSTER.name(group)}"
+    words = f"with {rows} rows at the upper bound or absent"
+    return _of_offer(name, offer, group, (pair[0], pair[1]), words)
+
+
+def _mean_case(mechanism: str, group: int) -> TranscriptCase:
+    """A mean, from a noisy sum around the middle and a noisy number of people."""
+    steps = 10
+    offer = Pair(Terms(budgets=ROSTER), 0.0, 1.0, steps).offer(mechanism)
+    top, ones = np.full(_GROUPS.size, steps), np.ones(_GROUPS.size, dtype=np.int64)
+
+    def reader(absent: bool) -> PairReader:
+        centred, counted = (_one_less(group, v) if absent else v for v in (top, ones))
+        return PairReader(
+            centred=SumReader.of(_GROUPS, centred, group_count=ROSTER.groups),
+            ones=ArrayReader.of(_GROUPS, counted, group_count=ROSTER.groups),
+        )
+
+    name = f"people-mean-{mechanism}-{ROSTER.name(group)}"
+    return _of_offer(name, offer, group, (reader(False), reader(True)), "at the upper bound or absent")
+
+
+def _histogram_case(group: int, rows: int) -> TranscriptCase:
+    """A histogram in which everybody enters with their own budget; one person's rows, all in the first bin."""
+    plan = plan_histogram(Terms(rows_per_person=rows, budgets=ROSTER), Bins.numbered(4))
+    ones = np.ones(_GROUPS.size, dtype=np.int64)
+    tables = [np.outer(rows * np.bincount(_GROUPS, x, ROSTER.groups), [1, 0, 0, 0]) for x in (ones, _one_less(group, ones))]
+
+    def fit(table: NDArray[np.float64], meter: Meter) -> list[NDArray[Any]]:
+        exact = Exact(table.astype(np.int64), rows_per_person=rows)
+        made = plan.run(lambda weights: exact.map(lambda counts: weights @ counts), meter)
+        return [made.counts, made.noise, np.array(repr(made.parameters)), np.array(repr(made.warnings))]
+
+    def meter(source: Source) -> Meter:
+        return Meter.under(plan.terms.up_to(plan.charge), source=source)
+
+    charged = plan.charge.people
     assert charged is not None
-    who = f"one person of tier {tier!r} at the upper bound or absent"
-    return AuditCase(f"people-fine-lattice-{tier}", int(charged[group]), draw, who, most=_ENOUGH)
-
-
-def _model_case(group: int) -> AuditCase:
-    """The weighted objective in one dimension, where the sign and size of the coefficient tell most."""
-    at = calibrate(Nano(int(ROSTER.levels[-1])), kind="logistic", dimension=1)
-    weights = at.weights(ROSTER.levels)
-    claimed = int(at.loss(weights)[group])
-
-    def draw(which: int, n: int, source: Source) -> NDArray[np.float64]:
-        rows = np.where(group == _GROUPS, 1.0, -0.2)[:, None]
-        kept = np.ones(_GROUPS.size, dtype=bool)
-        kept[int(np.flatnonzero(group == _GROUPS)[0])] = not which
-        objective = Exact(Objective("logistic", rows[kept], weights[_GROUPS[kept]], at.penalty))
-        out = np.empty(n)
-        for i in range(n):
-            meter = Meter(budgets=ROSTER, source=source)
-            out[i] = meter.optimum(objective, minimise, by=at.by, weights=weights)[0]
-        return out
-
     tier = ROSTER.name(group)
-    return AuditCase(
-        f"people-weighted-model-{tier}",
-        claimed,
-        draw,
-        f"one person of tier {tier!r} in the training table or not",
-        most=4000,
+    return TranscriptCase(
+        f"people-histogram-{rows}-rows-{tier}" if rows > 1 else f"people-histogram-{tier}",
+        int(charged[group]),
+        fit,
+        (tables[0], tables[1]),
+        f"one person of tier {tier!r} with {rows} row{'s' * (rows > 1)} in one bin, or absent",
+        meter=meter,
     )
 
 
-def _cases(entry: Mechanism) -> list[AuditCase]:
+def _cases(entry: Mechanism) -> list[TranscriptCase]:
     """A mechanism for counts on the strictest and the most generous tier; who is left out loses nothing to attack."""
     if "one epsilon" in entry.needs:
         return []
@@ -101,5 +130,10 @@ def _cases(entry: Mechanism) -> list[AuditCase]:
 
 
 attack_every("count", _cases)
-register(_fine_case(0))
-register(_model_case(2))
+for _group in (0, 2):
+    register(_fine_case(_group))
+    register(_rows_case(_group, 3))
+    register(_histogram_case(_group, 1))
+    register(_histogram_case(_group, 2))
+    for _mechanism in ("affine", "partition"):
+        register(_mean_case(_mechanism, _group))

@@ -12,18 +12,22 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.events import Event, Outputs, candidates
 from sfumato.audit.registry import case, names
+from sfumato.audit.results import AuditResult
+from sfumato.audit.transcripts import TranscriptCase
+from sfumato.audit.weaker import Weaker
 from sfumato.errors import InputError
-from sfumato.privacy import SECURE, Source, as_epsilon
+from sfumato.privacy import NANO, SECURE, Source, as_epsilon
 
 CHOSEN = 4  # events that are carried from the first half of the draws to the second
 LEAST_TRIALS = 1000
+TRIED_DEFICITS = (0.3, 0.15, 0.1)
 
 
 @dataclass(frozen=True)
@@ -62,75 +66,7 @@ class AuditCase:
         return as_epsilon(self.claimed)
 
 
-@dataclass(frozen=True)
-class AuditResult:
-    """What an audit found.
-
-    Attributes
-    ----------
-    name, neighbours : str
-        The case, and its pair in words.
-    claimed : Decimal
-        The loss that the mechanism claims, in ε.
-    lower : float
-        Lower confidence bound on the loss, in ε.
-    event : str
-        The event that gives it, in words.
-    trials : int
-        Outputs drawn under each neighbour.
-    confidence : float
-        Of the bound.
-    control : bool
-        Whether the case is flawed on purpose and must be caught.
-    """
-
-    name: str
-    neighbours: str
-    claimed: Decimal
-    lower: float
-    event: str
-    trials: int
-    confidence: float
-    control: bool
-
-    @property
-    def caught(self) -> bool:
-        """Whether the bound refutes the claim."""
-        return self.lower > float(self.claimed)
-
-    @property
-    def passed(self) -> bool:
-        """A mechanism passes if it was not caught, a control if it was."""
-        return self.caught == self.control
-
-    @property
-    def summary(self) -> str:
-        """One line for people."""
-        verdict = {
-            (False, False): "consistent with the claim",
-            (True, False): "REFUTED: it gives away more than it claims",
-            (True, True): "caught, as a control must be",
-            (False, True): "NOT CAUGHT: the audit is too weak, raise the number of trials",
-        }[self.caught, self.control]
-        return (
-            f"{self.name}: claims ε {self.claimed}, loses at least {self.lower:.3f} "
-            f"({self.confidence:.1%} confidence, {self.trials:,} draws each): {verdict}"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, as `sfumato audit --json` prints them."""
-        return {
-            "name": self.name,
-            "neighbours": self.neighbours,
-            "claimed": str(self.claimed),
-            "lower_bound": round(self.lower, 6),
-            "event": self.event,
-            "trials": self.trials,
-            "confidence": self.confidence,
-            "control": self.control,
-            "caught": self.caught,
-            "passed": self.passed,
-        }
+Case: TypeAlias = AuditCase | TranscriptCase
 
 
 def log_ratio_bound(hits: int, others: int, n: int, error: float) -> float:
@@ -151,20 +87,28 @@ def log_ratio_bound(hits: int, others: int, n: int, error: float) -> float:
 
 
 def audit(
-    name: str | AuditCase, *, trials: int = 200_000, confidence: float = 0.999, source: Source = SECURE
+    name: str | Case,
+    *,
+    trials: int = 200_000,
+    confidence: float = 0.999,
+    source: Source = SECURE,
+    power: bool = False,
 ) -> AuditResult:
     """Attack one case.
 
     Parameters
     ----------
-    name : str or AuditCase
+    name : str or case
         A registered case, or one of your own.
     trials : int
-        Outputs to draw under each neighbour; a case may set a cap.
+        Outputs to draw under each neighbour; a case may set a cap, and one that is seen through its answers stops as soon
+        as they are enough.
     confidence : float
         Of the lower bound on the loss.
     source : Source
         Where the random bits come from.
+    power : bool
+        Also find the smallest deficit of noise that would be caught, by attacking the case with too little noise.
 
     Returns
     -------
@@ -180,8 +124,33 @@ def audit(
         raise InputError(f"an audit needs at least {LEAST_TRIALS} trials, got {trials}")
     if not 0.5 <= confidence < 1:
         raise InputError(f"confidence lies between 0.5 and 1 (for example 0.999), got {confidence!r}")
-    subject = name if isinstance(name, AuditCase) else case(name)
+    subject = case(name) if isinstance(name, str) else name
+    if isinstance(subject, TranscriptCase):
+        return subject.audit(trials=trials, confidence=confidence, source=source)
     trials = min(trials, subject.most)
+    best, event = _attacked(subject, trials, confidence, source)
+    deficit = None
+    if power and not subject.control:
+        deficit = 1.0
+        for share in TRIED_DEFICITS:  # from large to small: luck with a small one does not count
+            if _attacked(subject, trials, confidence, Weaker(share, source))[0] <= subject.claimed / NANO:
+                break
+            deficit = share
+    return AuditResult(
+        name=subject.name,
+        neighbours=subject.neighbours,
+        claimed=subject.epsilon,
+        lower=best,
+        event=event,
+        trials=trials,
+        confidence=confidence,
+        control=subject.control,
+        deficit=deficit,
+    )
+
+
+def _attacked(subject: AuditCase, trials: int, confidence: float, source: Source) -> tuple[float, str]:
+    """The lower bound on the loss, and the event that gives it."""
     first, second = (_drawn(subject, which, trials, source) for which in (0, 1))
     half = trials // 2
     error = (1 - confidence) / CHOSEN
@@ -192,7 +161,7 @@ def audit(
         bound = log_ratio_bound(hits[ways], hits[1 - ways], trials - half, error)
         if bound > best:
             best, event = bound, found.name
-    return AuditResult(subject.name, subject.neighbours, subject.epsilon, best, event, trials, confidence, subject.control)
+    return best, event
 
 
 def run(
@@ -201,6 +170,7 @@ def run(
     trials: int = 200_000,
     confidence: float = 0.999,
     source: Source = SECURE,
+    power: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[AuditResult]:
     """Attack some cases, or all of them.
@@ -209,7 +179,7 @@ def run(
     ----------
     wanted : names
         All cases, controls last, if left out.
-    trials, confidence, source
+    trials, confidence, source, power
         See `audit`.
     progress : callable
         Hears each result, in words, as it comes.
@@ -221,7 +191,7 @@ def run(
     subjects = [case(name) for name in wanted] or [case(name) for name in names()]
     results = []
     for subject in subjects:
-        results.append(audit(subject, trials=trials, confidence=confidence, source=source))
+        results.append(audit(subject, trials=trials, confidence=confidence, source=source, power=power))
         progress(results[-1].summary)
     return results
 

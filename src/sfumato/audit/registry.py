@@ -15,25 +15,25 @@ from sfumato.errors import InputError
 from sfumato.registry import Mechanism, mechanisms, nearest
 
 if TYPE_CHECKING:
-    from sfumato.audit.harness import AuditCase
+    from sfumato.audit.harness import Case
 
-Maker = Callable[[Mechanism], "Iterable[AuditCase]"]
-_CASES: dict[str, AuditCase] = {}
+Maker = Callable[[Mechanism], "Iterable[Case]"]
+_CASES: dict[str, Case] = {}
 _MAKERS: dict[str, Maker] = {}
-_MADE: dict[tuple[str, Mechanism], tuple[AuditCase, ...]] = {}
+_MADE: dict[tuple[str, Mechanism], tuple[Case, ...]] = {}
 
 
-def register(new: AuditCase) -> AuditCase:
+def register(new: Case) -> Case:
     """Make a case known under its name (at import of its module).
 
     Parameters
     ----------
-    new : AuditCase
+    new : AuditCase or TranscriptCase
         The case.
 
     Returns
     -------
-    AuditCase
+    AuditCase or TranscriptCase
         The same.
     """
     if _CASES.get(new.name, new) is not new:
@@ -47,7 +47,7 @@ def attack_every(kind: str, maker: Maker) -> None:
     _MAKERS[kind] = maker
 
 
-def _every() -> dict[str, AuditCase]:
+def _every() -> dict[str, Case]:
     package = importlib.import_module("sfumato.audit")
     for module in pkgutil.iter_modules(package.__path__):
         if module.name == "controls" or module.name.startswith("cases"):
@@ -61,7 +61,7 @@ def _every() -> dict[str, AuditCase]:
     return found
 
 
-def _cases_of(kind: str, entry: Mechanism, maker: Maker) -> Iterable[AuditCase]:
+def _cases_of(kind: str, entry: Mechanism, maker: Maker) -> Iterable[Case]:
     from sfumato.audit.harness import AuditCase
 
     if entry.attack is None:
@@ -86,7 +86,7 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda n: (found[n].control, n)))
 
 
-def case(name: str) -> AuditCase:
+def case(name: str) -> Case:
     """The case of this name.
 
     Parameters
@@ -96,7 +96,7 @@ def case(name: str) -> AuditCase:
 
     Returns
     -------
-    AuditCase
+    AuditCase or TranscriptCase
     """
     found = _every()
     if name not in found:

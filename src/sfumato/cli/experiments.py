@@ -50,15 +50,21 @@ def audit(
     name: Annotated[str, typer.Argument(help="A mechanism; `sfumato audit list` names them.")] = "all",
     trials: Annotated[int, typer.Option(help="Outputs to draw from each neighbour.", min=1000)] = 200_000,
     confidence: Annotated[float, typer.Option(help="Of the lower bound on the loss.")] = 0.999,
+    deficit: Annotated[
+        float,
+        typer.Option(help="Draw noise that is too small by this share; every case must then be caught.", min=0, max=0.9),
+    ] = 0.0,
     as_json: Json = False,
 ) -> None:
     """Attack mechanisms: a lower confidence bound on the loss, next to the ε they claim. Exit 1 if one is caught.
 
-    Without a name every mechanism is attacked, which takes a while.
+    The smallest deficit caught is how much too little noise a case would have shown. Without a name every mechanism is
+    attacked, which takes a few minutes.
     """
+    from sfumato.audit import Weaker, run
     from sfumato.audit import names as case_names
-    from sfumato.audit import run
     from sfumato.cli import show
+    from sfumato.privacy import SECURE
 
     if name == "list":
         print_json({"cases": list(case_names())}) if as_json else typer.echo("\n".join(case_names()))
@@ -69,10 +75,12 @@ def audit(
         if name == "all":
             screen.print(f"[dim]{line}[/dim]")
 
-    results = run([] if name == "all" else [name], trials=trials, confidence=confidence, progress=heard)
+    source = Weaker(deficit) if deficit else SECURE
+    wanted = [] if name == "all" else [name]
+    results = run(wanted, trials=trials, confidence=confidence, source=source, power=not deficit, progress=heard)
     if as_json:
         print_json({"results": [r.to_dict() for r in results]})
     else:
         show.show_audit(console(), results)
-    if not all(r.passed for r in results):
+    if not all(r.caught if deficit else r.passed for r in results):
         raise typer.Exit(1)

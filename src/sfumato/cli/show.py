@@ -177,13 +177,14 @@ def show_bench(console: Console, name: str, found: dict[str, Any]) -> None:
 def show_audit(console: Console, results: Any) -> None:
     """Claimed ε and the lower bound found."""
     table = Table(show_edge=False, pad_edge=False)
-    for head, side in (("mechanism", "left"), ("claimed ε", "right"), ("at least", "right"), ("verdict", "left")):
-        table.add_column(head, justify=side)  # type: ignore[arg-type]
+    for head in ("mechanism", "claimed ε", "at least", "smallest deficit caught", "verdict"):
+        table.add_column(head, justify="left" if head in ("mechanism", "verdict") else "right")
     for result in results:
         verdict = "[red]caught[/red]" if result.caught else "[green]not refuted[/green]"
         if result.control:
             verdict += ", as a control must be" if result.caught else ": the audit is too weak, raise --trials"
-        table.add_row(result.name, str(result.claimed), f"{result.lower:.4g}", verdict)
+        deficit = "" if result.deficit is None else f"{result.deficit:.1%}"
+        table.add_row(result.name, str(result.claimed), f"{result.lower:.4g}", deficit, verdict)
     console.print(table)
 
 

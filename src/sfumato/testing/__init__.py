@@ -14,12 +14,16 @@ can be checked on tiny tables without any statistics:
 >>> found.loss, [call.charged for call in found.calls], found.same_output
 (100000000, [100000000], True)
 
+`fuzz` does so with random tables, a person taken out from anywhere in them, and compares what is stored byte by byte.
+
 The `Tape` behind it is a source of noise, so it fits wherever a seed fits: into a Meter, an estimator, or `sfumato.open`.
 Whatever it touches is marked *not private*.
 """
 
 from sfumato.privacy.calls import Call
-from sfumato.testing.comparison import Compared, compare, log_probability, vector_loss
+from sfumato.testing.comparison import Compared, compare, vector_loss
+from sfumato.testing.fuzzing import Rows, fuzz
+from sfumato.testing.likelihood import log_probability
 from sfumato.testing.price_plans import PricePlan, random_plan
 from sfumato.testing.prices import PriceFound, check_price, price_fuzz
 from sfumato.testing.replaying import Replay, replay
@@ -33,9 +37,11 @@ __all__ = [
     "PriceFound",
     "PricePlan",
     "Replay",
+    "Rows",
     "Tape",
     "check_price",
     "compare",
+    "fuzz",
     "log_probability",
     "price_fuzz",
     "random_plan",

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.errors import InputError
 from sfumato.privacy.calls import Call
 from sfumato.privacy.units import NANO
+from sfumato.testing.likelihood import log_likelihood
 from sfumato.testing.tape import LeakError, Tape
 
 
@@ -71,13 +71,6 @@ class Compared:
     def log_ratio(self) -> float:
         """How much likelier the answer was here than there: the logarithm of the ratio, in ε."""
         match self.here.kind:
-            case "laplace":
-                answer = self.here.answer.astype(np.float64)
-                further = np.abs(answer - self.there.exact) - np.abs(answer - self.here.exact)
-                return float((further * (np.asarray(self.here.public["rate"]) / NANO)).sum())
-            case "choice":
-                rate, index = self.here.public["rate"], self.here.answer
-                return log_probability(self.here.exact, rate, index) - log_probability(self.there.exact, rate, index)
             case "objective":
                 (gradient, stretch), (other, smaller) = (_seen_from(call) for call in (self.here, self.there))
                 further = vector_loss(self.here, other) - vector_loss(self.here, gradient)
@@ -85,10 +78,8 @@ class Compared:
             case "output":
                 further = vector_loss(self.here, self.here.answer - self.there.exact)
                 return (further - vector_loss(self.here, self.here.answer - self.here.exact)) / NANO
-            case "partition":
-                raise InputError("the likelihood of an answer has no closed form for partition: audit what is published")
             case _:
-                return 0.0
+                return log_likelihood(self.here, self.here.exact) - log_likelihood(self.here, self.there.exact)
 
 
 def compare(first: Tape, second: Tape) -> tuple[Compared, ...]:
@@ -143,42 +134,6 @@ def vector_loss(call: Call, moved: ArrayLike, *, stretch: float = 0.0) -> float:
     length = call.public.get("length")
     distance = np.linalg.norm(moved) if length is None else np.abs(moved).sum() / length
     return float(call.public["beta"] * distance + abs(stretch)) * NANO
-
-
-def log_probability(scores: ArrayLike, rate: float, index: int) -> float:
-    """The logarithm of the probability that the exponential choice takes a candidate.
-
-    Parameters
-    ----------
-    scores : floats
-    rate : float
-        Nano-ε per unit of score.
-    index : int
-        The candidate.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> round(float(np.exp(log_probability([0.0, 1.0], NANO, 0))), 6) == round(float(np.exp(-1) / 2), 6)
-    True
-    """
-    values = np.asarray(scores, dtype=np.float64)
-    nodes, weights = _quadrature()
-    gaps = np.exp((values - values.max()) * (rate / NANO))
-    others = np.delete(gaps, index)
-    log_terms = np.log1p(-np.minimum(np.outer(nodes, others), 1 - 1e-15)).sum(axis=1)
-    top = float(log_terms.max())
-    mine = (values[index] - values.max()) * (rate / NANO)
-    return float(mine + top + np.log((weights * np.exp(log_terms - top)).sum()))
-
-
-@cache
-def _quadrature() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    nodes, weights = np.polynomial.legendre.leggauss(64)  # exact for up to 128 candidates
-    return (nodes + 1) / 2, weights / 2
 
 
 def _seen_from(call: Call) -> tuple[NDArray[np.float64], float]:

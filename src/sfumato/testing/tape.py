@@ -7,14 +7,14 @@ depend on the data. The exact values may differ: how far is what `compare` looks
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import PrivacyError
+from sfumato.errors import InputError, PrivacyError
 from sfumato.privacy.calls import Call
 from sfumato.privacy.source import Generator, Seeded, Source
 
@@ -34,6 +34,8 @@ class Tape:
         The recording whose answers to give.
     draws : int, optional
         Seed of all free randomness (`post_processing`, `deal`), where the worst of it is to be looked at by itself.
+    lacks : integers
+        The places of the records that the replayed table lacks, so that a `deal` gives the others the parts they had.
 
     Attributes
     ----------
@@ -43,8 +45,8 @@ class Tape:
     Notes
     -----
     A `sample` is replayed record by record: records that both neighbours have are in both samples or in neither, and a
-    record that only the second has is taken to be in its sample. A `deal` gives records their parts in order, so the record
-    that differs should be the last one.
+    record that only the second has is taken to be in its sample. A `deal` gives records their parts in order; say which of
+    them the neighbour lacks (`again`), or let the record that differs be the last one.
 
     Examples
     --------
@@ -64,15 +66,23 @@ class Tape:
 
     private = False
 
-    def __init__(self, source: Source | int = 0, *, replay: Tape | None = None, draws: int | None = None) -> None:
+    def __init__(
+        self,
+        source: Source | int = 0,
+        *,
+        replay: Tape | None = None,
+        draws: int | None = None,
+        lacks: Sequence[int] = (),
+    ) -> None:
         self.source: Source = Seeded(source) if isinstance(source, int) else source
         self.calls: list[Call] = []
         self._replay = None if replay is None else tuple(replay.calls)
         self._draws = draws
+        self._lacks = list(lacks)
 
-    def again(self) -> Tape:
-        """A tape that gives the answers of this one, for the neighbour."""
-        return Tape(self.source, replay=self, draws=self._draws)
+    def again(self, lacks: Sequence[int] = ()) -> Tape:
+        """A tape that gives the answers of this one, for the neighbour that `lacks` the records at these places."""
+        return Tape(self.source, replay=self, draws=self._draws, lacks=lacks)
 
     def words(self, n: int) -> NDArray[np.uint64]:
         """The next `n` random words, from the source underneath."""
@@ -95,7 +105,7 @@ class Tape:
         if call.kind == "deal":
             made = self._dealt(call, kept, draw)
         elif kept is None:
-            made = draw()
+            made = self._drawn(call, draw)
         elif call.kind == "sample":
             made = _same_sample(kept, np.asarray(call.exact))
         else:
@@ -103,8 +113,17 @@ class Tape:
         self.calls.append(replace(call, answer=_copy(made)))
         return made
 
+    def _drawn(self, call: Call, draw: Callable[[], Any]) -> Any:
+        """The answer, from a source that answers by itself if there is one underneath."""
+        answers = getattr(self.source, "answer", None)
+        return draw() if answers is None else answers(call, draw)
+
     def _dealt(self, call: Call, kept: Call | None, draw: Callable[[], Any]) -> NDArray[np.int64]:
         """A part for each record; records keep theirs in the replay, and one more gets another."""
+        if kept is not None and self._lacks and call.exact == kept.answer.size - len(self._lacks):
+            if max(self._lacks) >= kept.answer.size:
+                raise InputError("not every row is a record, so nobody knows whose part is whose: replay a plainer table")
+            return np.delete(kept.answer, self._lacks)
         if self._draws is not None:
             return np.asarray(Seeded(self._draws).generator().integers(call.public["parts"], size=call.exact))
         if kept is None:

@@ -1,0 +1,143 @@
+"""What is fuzzed: every mechanism of the registry, every estimator, every publisher and the kinds of an opened table."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import sfumato as sf
+from sfumato import classifiers, grids
+from sfumato.histograms.bins import Bins
+from sfumato.people import ArrayReader, PairReader, Question, plan_offer
+from sfumato.people.histogram import plan_histogram
+from sfumato.people.pairs import Pair
+from sfumato.privacy import NANO, Exact, Meter
+from sfumato.privacy.terms import Terms
+from sfumato.registry import Mechanism, mechanisms
+from sfumato.testing import Tape
+
+from . import tables
+from .tables import Asked, Counted, Granted
+
+TWO_CLASSES = {"OutputPerturbation", "FunctionalMechanism", "PrivLocal", "PrivGene"}
+ONE_ROW_EACH = {"PrivateLogisticRegression", "PrivateSVM"}
+Subject = tuple[Callable[[Any, Tape], Any], Callable[[np.random.Generator], Any]]
+
+
+def estimated(name: str, asked: Asked, tape: Tape, **how: Any) -> Any:
+    """A fitted estimator, without the source that it was given."""
+    model = getattr(classifiers, name)(epsilon=asked.epsilon, schema=asked.schema, target="ill", source=tape, **how)
+    model.fit(asked.frame.drop(columns="ill"), asked.frame["ill"].to_numpy())
+    for part in (model, getattr(model, "model_", None)):
+        if hasattr(part, "source"):
+            part.source = None
+    return _Stored(model)
+
+
+def published(name: str, asked: Asked, tape: Tape, **how: Any) -> Any:
+    """A fitted publisher."""
+    made = getattr(grids, name)(epsilon=asked.epsilon, target="ill", **how).fit(
+        asked.frame, schema=asked.schema, source=tape
+    )
+    return _Stored(made)
+
+
+def histogram(entry: Mechanism, table: Counted, tape: Tape) -> Any:
+    """The counts, and everything said about them."""
+    meter = Meter(rows_per_person=table.rows_per_person, source=tape)
+    exact = Exact(table.counts, rows_per_person=table.rows_per_person)
+    return _Stored(entry.make(exact, rates=np.full(table.counts.size, NANO // 2), meter=meter))
+
+
+def answered(kind: str, entry: Mechanism, table: Granted, tape: Tape) -> Any:
+    """A count, sum or mean over people with budgets of their own."""
+    rows = table.rows_per_person
+    ones = ArrayReader.of(table.groups, np.ones_like(table.values), group_count=table.budgets.groups)
+    values = ArrayReader.of(table.groups, table.values, high=4, group_count=table.budgets.groups)
+    reader: Any = ones if kind == "count" else values
+    if kind == "mean":
+        offer = Pair(Terms(rows_per_person=rows, budgets=table.budgets), 0.0, 4.0, 4).offer(entry.name)
+        centred = ArrayReader.of(table.groups, 2 * table.values - 4, low=-4, high=4, group_count=table.budgets.groups)
+        reader = PairReader(centred=centred, ones=ones)
+    else:
+        high = 1 if kind == "count" else 4
+        offer = plan_offer(Question(Terms(rows_per_person=rows, budgets=table.budgets), high=high, kind=kind), entry.name)
+    meter = Meter(limit=offer.charge, budgets=table.budgets, rows_per_person=rows, source=tape)
+    return _Stored(offer.run(reader, meter))
+
+
+def personal_histogram(table: Granted, tape: Tape) -> Any:
+    """Everybody at their own budget, bin by bin."""
+    plan = plan_histogram(Terms(rows_per_person=table.rows_per_person, budgets=table.budgets), Bins.numbered(5))
+    counts = np.zeros((table.budgets.groups, 5), dtype=np.int64)
+    np.add.at(counts, (table.groups, table.values), 1)
+    exact = Exact(counts, rows_per_person=table.rows_per_person)
+    meter = Meter(limit=plan.charge, budgets=table.budgets, rows_per_person=table.rows_per_person, source=tape)
+    return _Stored(plan.run(lambda weights: exact.map(lambda c: weights @ c), meter))
+
+
+def asked_of_table(kind: str, asked: Asked, tape: Tape) -> Any:
+    """A question to an opened table."""
+    table = sf.open(asked.frame, schema=asked.schema, epsilon=2, rows=60, noise=tape)
+    column = next(iter(asked.schema))
+    match kind:
+        case "count":
+            made = table.count(where="ill = 'yes'", epsilon=1)
+        case "histogram":
+            made = table.histogram(column, epsilon=1)
+        case "mean":
+            made = table.mean("age", epsilon=1)
+        case "sum":
+            made = table.sum("age", epsilon=1)
+        case _:
+            made = table.synthesize(target="ill", epsilon=1)
+    return _Stored(made)
+
+
+class _Stored:
+    """Something published: two of them are the same if what is stored of them is."""
+
+    def __init__(self, thing: Any) -> None:
+        self.stored = pickle.dumps(thing)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Stored) and self.stored == other.stored
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _subjects() -> dict[str, Subject]:
+    found: dict[str, Subject] = {}
+    for name in classifiers.__all__:
+        if name != "NoiseFree":
+            made = tables.two_classes if name in TWO_CLASSES else tables.plain if name == "PrivateForest" else tables.tables
+            found[name] = (partial(estimated, name), tables.one_row_each if name in ONE_ROW_EACH else made)
+    found["PrivateForest, three trees"] = (partial(estimated, "PrivateForest", trees=3, rows=5000), tables.plain)
+    for name in ("PrivPfC", "DiffGen", "PPH", "PrivBayes", "UniformGrid"):
+        found[name] = (partial(published, name), tables.tables)
+    found["PrivBayes, bits"] = (partial(published, "PrivBayes", encoding="gray"), tables.tables)
+    found["PrivPfC, two grids"] = (partial(published, "PrivPfC", grids=2), tables.tables)
+    for entry in mechanisms("histogram"):
+        if "personal budgets" not in entry.needs:
+            found[f"histogram {entry.name}"] = (partial(histogram, entry), tables.counted)
+            if entry.name.startswith("auto"):
+                found[f"histogram {entry.name}, many bins"] = (partial(histogram, entry), tables.many_bins)
+    for kind in ("count", "sum", "mean"):
+        for entry in mechanisms(kind):
+            if "one epsilon" not in entry.needs and (kind, entry.name) != ("mean", "exponential"):
+                once = entry.name == "sampling"
+                found[f"{kind} {entry.name}"] = (
+                    partial(answered, kind, entry),
+                    tables.granted_once if once else tables.granted,
+                )
+    found["personal histogram"] = (personal_histogram, tables.granted)
+    for kind in ("count", "histogram", "synthesize"):
+        found[f"table.{kind}"] = (partial(asked_of_table, kind), tables.tables)
+    return found
+
+
+SUBJECTS = _subjects()
