@@ -18,7 +18,7 @@ def simulated(shrink, spread, gap, rng, draws=60_000):
 def test_it_is_on_the_frontier_and_its_worst_error_is_bounded(spread):
     shrink = Shrinkage.of(spread)
     assert 1.0 <= shrink.excess <= 1.005
-    assert shrink.worst <= 1.31
+    assert shrink.worst <= 1.33
     best = np.sqrt(spread**2 / (spread**2 + 2))  # of linear estimators at b = 0
     assert shrink.if_independent >= 0.95 * best
     assert shrink.if_independent <= 1.0
@@ -34,7 +34,7 @@ def test_its_risks_are_those_of_a_simulation(spread):
 
 
 def test_more_weight_on_independence_trades_one_end_for_the_other():
-    found = [Shrinkage.of(0.59, weight=w) for w in (0.5, 0.7, 0.82, 0.9, 0.97)]
+    found = [Shrinkage.of(0.59, weight=w) for w in (0.5, 0.7, 0.83, 0.9, 0.97)]
     assert np.all(np.diff([s.if_independent for s in found]) < 0)
     assert np.all(np.diff([s.worst for s in found]) > 0)
 

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_BRACKETS = ("any_data", "if_independent")
-
-
 @dataclass(frozen=True)
 class Bracket:
     """An answer with the law of its error, and how far it may be off beside that.
@@ -84,8 +81,8 @@ class Estimate(Result):
     rounding : float
         How far rounding values to the lattice may have moved the answer, in its own unit. Every interval includes it.
     any_data, if_independent : Bracket, optional
-        Where the mechanism has both: the answer that holds for any data, and the one that holds if budgets are independent of
-        the values. The first makes the interval.
+        Where the mechanism has both: the answer that holds for any data, and the one that holds if budgets are independent
+        of the values. The first makes the interval.
     """
 
     value: float
@@ -200,9 +197,10 @@ class Estimate(Result):
         fields: dict[str, Any] = {name: data[name] for name in same}
         for name in ("bounds", "clamped"):
             fields[name] = None if data[name] is None else (data[name][0], data[name][1])
+        for name in ("any_data", "if_independent"):
+            fields[name] = None if data.get(name) is None else Bracket.from_dict(data[name])
         return cls(
             **fields,
-            **{name: None if data.get(name) is None else Bracket.from_dict(data[name]) for name in _BRACKETS},
             law=law_from_dict(data["law"]),
             guarantee=Guarantee.from_dict(data["guarantee"]),
             parameters=dict(data["parameters"]),

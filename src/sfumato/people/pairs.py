@@ -23,7 +23,7 @@ from sfumato.offers import Offer
 from sfumato.people.answers import offer_of, plan_offer
 from sfumato.people.bias import bias_warnings
 from sfumato.people.error_law import ErrorLaw, LaplacePlusNormal, RatioLaw
-from sfumato.people.estimate import Estimate
+from sfumato.people.estimate import Bracket, Estimate
 from sfumato.people.linear import lattice_words
 from sfumato.people.question import Question
 from sfumato.people.reading import PairReader
@@ -93,6 +93,19 @@ class PairPlan:
             raise InputError("a mean reads a PairReader(centred=..., ones=...)")
         total = self.centred.run(reader.centred, meter)
         count = self.ones.run(reader.ones, meter)
+        made = self._combined(total, count, meter)
+        if total.any_data is None or count.any_data is None or total.if_independent is None or count.if_independent is None:
+            return made
+        safe = self._combined(total.seen_as(total.any_data), count.seen_as(count.any_data), meter)
+        keen = self._combined(total.seen_as(total.if_independent), count.seen_as(count.if_independent), meter)
+        return replace(
+            made,
+            any_data=Bracket(safe.value, safe.law, safe.bias_bound),
+            if_independent=Bracket(keen.value, keen.law),
+        )
+
+    def _combined(self, total: Estimate, count: Estimate, meter: Meter) -> Estimate:
+        """A noisy sum around the middle and a noisy count, as one answer."""
         law: ErrorLaw
         if self.kind == "sum":
             value = self.middle * count.value + total.value

@@ -119,7 +119,7 @@ class AdaptivePlan:
                 "safe": dict(self.safe.parameters),
                 "keen": dict(self.keen.parameters),
             },
-            warnings=(),
+            warnings=first.warnings,
             details={"safe_value": first.value, "keen_value": second.value},
             any_data=safe,
             if_independent=Bracket(second.value, second.law, 0.0),
