@@ -43,7 +43,7 @@ def test_a_value_that_is_no_category_is_unknown_and_nothing_else(odd):
         (10**400, 3),
         (-(10**400), 0),
         (2j, -1),
-        (np.complex64(2), -1),
+        (np.complex64(2), 2),
         (Decimal("sNaN"), -1),
         (Fraction(10**400), 3),
         ([2], -1),

@@ -13,7 +13,7 @@ from sfumato.classifiers.linear.objective import calibrate, minimise
 from sfumato.classifiers.linear.output_perturbation import OutputPerturbation
 from sfumato.errors import InputError
 from sfumato.privacy import NANO, Seeded, noise
-from sfumato.privacy.objective import Objective, loss_parts
+from sfumato.privacy.objective import Objective, loss_bend, loss_slope
 from sfumato.privacy.optimum import Perturbation
 from sfumato.records.levels import Levels
 from sfumato.tables import Categorical, Numeric, PrivacyUnit, Schema
@@ -43,7 +43,7 @@ def test_every_row_is_as_short_as_the_noise_assumes(signal):
 def _log_density(signed, at, length, grid):
     """Of the minimiser f on a grid: the density of the noise that leads to f, with its Jacobian."""
     margins = grid @ signed.T
-    _, slope, bend = loss_parts("logistic", margins)
+    slope, bend = loss_slope("logistic", margins), loss_bend("logistic", margins)
     b = -slope @ signed - at.penalty * grid
     hessian = np.einsum("gn,ni,nj->gij", bend, signed, signed) + at.penalty * np.eye(2)
     return -at.beta / length * np.abs(b).sum(axis=1) + np.linalg.slogdet(hessian)[1]

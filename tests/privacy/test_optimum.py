@@ -12,7 +12,7 @@ from scipy import sparse
 from sfumato.classifiers.linear.objective import minimise
 from sfumato.errors import BudgetError, PrivacyError
 from sfumato.privacy import NANO, Charge, Exact, Meter, Seeded
-from sfumato.privacy.objective import Objective
+from sfumato.privacy.objective import WIDE, Objective
 from sfumato.privacy.optimum import Perturbation, certified
 
 KINDS = ["logistic", "huber"]
@@ -47,10 +47,11 @@ def random_objective(kind, seed, n=60, d=4, thin=False):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("thin", [False, True], ids=["dense", "sparse"])
-def test_a_gradient_is_as_near_to_the_true_one_as_it_says(kind, thin):
+@pytest.mark.parametrize("numbers", [np.float64, WIDE], ids=["float64", "wide"])
+def test_a_gradient_is_as_near_to_the_true_one_as_it_says(kind, thin, numbers):
     for seed in range(12):
-        objective, f, noise = random_objective(kind, seed, thin=thin)
-        found, error = objective.gradient(f, noise)
+        objective, f, noise = random_objective(kind, seed, thin=thin, d=4 + 20 * (seed % 3))
+        found, error = objective.gradient(f, noise, numbers=numbers)
         true = true_gradient(objective, f, noise)
         off = float(sum((Decimal(float(a)) - b) ** 2 for a, b in zip(found, true, strict=True)).sqrt())
         assert off <= error
@@ -106,6 +107,21 @@ def test_a_million_rows(kind):
     slope = -1 / (1 + np.exp(margin)) if kind == "logistic" else -np.clip(1.5 - margin, 0, 1)
     gradient = (wide * slope[:, None]).sum(axis=0) + np.longdouble(0.05) * point + noise
     assert np.linalg.norm(gradient.astype(float)) <= by.within
+
+
+@pytest.mark.parametrize("thin", [False, True], ids=["dense", "sparse"])
+def test_many_features_and_large_coefficients_are_certified_in_wider_numbers(thin):
+    kind = "huber"
+    draw = np.random.default_rng(0)
+    d, rows = 80, 2_000_000
+    signed = draw.normal(size=(400, d)) + 0.3 * draw.normal(size=d)
+    signed /= np.linalg.norm(signed, axis=1, keepdims=True) * (1 + 1e-12)
+    objective = Objective(kind, sparse.csr_array(signed) if thin else signed, np.full(400, rows / 400), 0.1)
+    by = Perturbation(kind, d, 0.1, 1.0, rows=rows)
+    noise = by.draw(Seeded(3))
+    point = by.minimum(objective, minimise, noise)
+    assert objective.gradient(point, noise)[1] > by.within / 2, "float64 is enough here: the test shows nothing"
+    assert float(sum(g**2 for g in true_gradient(objective, point, noise)).sqrt()) <= by.within
 
 
 def test_a_step_that_overshoots_is_shortened():

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato.tables as tables
+from sfumato.errors import InputError
 from sfumato.records.coding import Coding
 from sfumato.records.numbers import number_matrix
 from sfumato.tables import Numeric, PrivacyUnit, Schema
@@ -136,6 +137,8 @@ def test_a_row_that_is_none_spoils_itself_only(odd):
     assert codes[:-1].tolist() == CODING.leaves(ROWS).tolist()
     assert codes[-1].tolist() == CODING.leaves([[None] * 5])[0].tolist()
     assert np.isnan(number_matrix([*ROWS, row], width=5)[-1]).all()
+    with pytest.raises(InputError, match="does not state how many features"):
+        number_matrix([*ROWS, row])
 
 
 @given(labels=st.lists(st.sampled_from(["no", "yes"]), max_size=5), odd=a_number)
@@ -260,6 +263,54 @@ def test_numbers_at_the_end_of_doubles_in_postgres(postgres_url, kind):
 
 
 # ---------------------------------------------------------------------------------------- errors and the charge
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("age", pd.Series(pd.period_range("2024-01", periods=2))),
+        ("age", pd.Series(pd.interval_range(0, 2))),
+        ("age", pd.Series(pd.to_datetime(["2024-01-01"]).tz_localize("Europe/Oslo"))),
+        ("sex", pd.Series([[1], [2]], dtype=pd.ArrowDtype(pa.list_(pa.int64())))),
+    ],
+    ids=["period", "interval", "stamp", "list"],
+)
+def test_a_type_that_holds_no_values_of_the_domain_is_refused_by_the_check(name, column):
+    data = tables.open(pd.DataFrame({name: column}), schema=SCHEMA.select([name]))
+    with pytest.raises(InputError, match=f"column '{name}'"):
+        data.check()
+    assert set(CODING.leaves(pd.DataFrame(dict.fromkeys(NAMES, column))).ravel()) == set(CODING.leaves([[None] * 5])[0])
+
+
+def test_a_column_without_any_value_has_the_type_that_the_schema_asks_for():
+    for frame in (pa.table({"sex": pa.nulls(3)}), pl.DataFrame({"sex": [None] * 3}), pd.DataFrame({"sex": [None] * 3})):
+        data = tables.open(frame, schema=SCHEMA.select(["sex"]))
+        data.check()
+        assert look(data.counts("sex")).tolist() == [0, 0, 3]
+
+
+def test_numbers_written_as_text_are_numbers_beside_others_too():
+    for column in (["31", "77"], ["31", "77", 5], ["31", "77", None], ["31", "77", "x"]):
+        data = tables.open(pd.DataFrame({"age": column}), schema=SCHEMA.select(["age"]))
+        data.check()
+        assert look(data.counts("age"))[[1, 3]].tolist() == [1, 1]
+        assert CODING.leaves(pd.DataFrame(dict.fromkeys(NAMES, column)))[:2, 0].tolist() == [1, 3]
+
+
+def test_one_complex_number_beside_others():
+    for column in ([31, 77], [31, 77, 1j]):
+        data = tables.open(pd.DataFrame({"age": column}), schema=SCHEMA.select(["age"]))
+        data.check()
+        assert look(data.counts("age"))[[1, 3]].tolist() == [1, 1]
+        assert numbers(np.array(column))[:2].tolist() == [31, 77]
+
+
+def test_half_floats_and_records_of_numpy():
+    half = np.array([1, 4, 2.5], dtype=np.float16)
+    for frame in (pa.table({"dose": half}), pd.DataFrame({"dose": half})):
+        assert look(tables.open(frame, schema=SCHEMA.select(["dose"])).sum("dose", steps=8)) == 2 + 8 + 5
+    mixed = np.array(ROWS, dtype=list(zip(NAMES, ["i8", "f8", "U2", "i2", "?"], strict=True)))
+    assert CODING.leaves(mixed).tolist() == CODING.leaves(ROWS).tolist()
 
 
 @pytest.mark.parametrize("way", ["arrow", "parquet", "parquet, categories"])

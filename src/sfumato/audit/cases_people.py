@@ -15,16 +15,15 @@ from sfumato.offers import Offer
 from sfumato.people import ArrayReader, PairReader, Question, SumReader, plan_offer
 from sfumato.people.histogram import plan_histogram
 from sfumato.people.pairs import Pair
-from sfumato.privacy import Exact, Meter, PersonBudgets, Source
-from sfumato.privacy.terms import Terms
+from sfumato.privacy import Exact, Meter, PersonBudgets, Source, Terms
 from sfumato.registry import Mechanism
 
 ROSTER = PersonBudgets.from_tiers({"strict": (0.3, 3), "standard": (0.8, 2), "open": (2, 1)})
 _GROUPS = np.array([0, 0, 0, 1, 1, 2])
 
 
-def _meter(offer: Offer, rows_per_person: int = 1) -> Callable[[Source], Meter]:
-    return lambda source: Meter(limit=offer.charge, budgets=ROSTER, rows_per_person=rows_per_person, source=source)
+def _meter(offer: Offer) -> Callable[[Source], Meter]:
+    return lambda source: Meter.under(offer.terms, source=source)
 
 
 def _one_less(group: int, values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -75,7 +74,7 @@ def _rows_case(group: int, rows: int) -> TranscriptCase:
     pair = [SumReader.of(whose, v, group_count=ROSTER.groups) for v in values]
     name = f"people-{rows}-rows-{ROSTER.name(group)}"
     words = f"with {rows} rows at the upper bound or absent"
-    return _of_offer(name, offer, group, (pair[0], pair[1]), words, meter=_meter(offer, rows))
+    return _of_offer(name, offer, group, (pair[0], pair[1]), words)
 
 
 def _mean_case(mechanism: str, group: int) -> TranscriptCase:
@@ -107,7 +106,7 @@ def _histogram_case(group: int, rows: int) -> TranscriptCase:
         return [made.counts, made.noise, np.array(repr(made.parameters)), np.array(repr(made.warnings))]
 
     def meter(source: Source) -> Meter:
-        return Meter(limit=plan.charge, budgets=ROSTER, rows_per_person=rows, source=source)
+        return Meter.under(plan.terms.up_to(plan.charge), source=source)
 
     charged = plan.charge.people
     assert charged is not None

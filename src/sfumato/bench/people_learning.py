@@ -68,7 +68,7 @@ def learn(
                     model.fit(X[a], y[a], budgets=granted)
                     if mechanism == "partition":
                         scores.setdefault("averaged", []).append(_measure(model.decision_function(X[b]), y[b]))
-                        votes = np.sign(np.einsum("nd,pd->np", model._scaled(X[b]), model._models[0])).sum(axis=1)
+                        votes = np.sign(np.einsum("nd,pd->np", model._rows(X[b]), model._models[0])).sum(axis=1)
                         scores.setdefault("vote", []).append(_measure(votes, y[b]))
                     else:
                         scores.setdefault(mechanism, []).append(_measure(model.decision_function(X[b]), y[b]))

@@ -16,7 +16,8 @@ the minimum is post-processing), so what is published from c loses at most ``2 r
 
 r makes that noise T = S 2**14 γ / (β λ) wide, S/(β λ) being the width of the objective's own noise on a feature that nobody
 has. So it costs at most ``3 β √d 2**-14 / S``. γ grows with the public number of rows N, ``2**-46 max(N, 2**16)``: 128
-roundings a record. Up to 65,536 records T is 2**-16 of the own noise, at a million 2**-12, at ten million 1/400.
+roundings a record; where float64 cannot promise that (many features, large coefficients), wider numbers do. Up to 65,536
+records T is 2**-16 of the own noise, at a million 2**-12, at ten million 1/400.
 
 **Noise on the minimum.** The exact vector moves by 2 e more than the minimum does; that is added to its sensitivity.
 
@@ -28,6 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -37,7 +39,7 @@ from sfumato.errors import InputError, PrivacyError
 from sfumato.privacy import noise
 from sfumato.privacy.integers import add_held
 from sfumato.privacy.losses import objective_loss, output_loss
-from sfumato.privacy.objective import CURVATURE, Floats, LossKind, Objective
+from sfumato.privacy.objective import CURVATURE, WIDE, Floats, LossKind, Objective
 from sfumato.privacy.source import Source
 from sfumato.privacy.units import NANO
 
@@ -176,25 +178,32 @@ def certified(objective: Objective, start: Floats, added: Floats, *, within: flo
         If float64 cannot do it: with far more rows than `within` was made for.
     """
     f = np.asarray(start, dtype=np.float64)
-    gradient, error = objective.gradient(f, added)
+    gradient, wide = objective.gradient, False
+    found, error = gradient(f, added)
     for _ in range(_MOST_STEPS):
-        if float(np.linalg.norm(gradient)) + error <= within:
+        if float(np.linalg.norm(found)) + error <= within:
             return f
-        step = np.asarray(np.linalg.solve(objective.hessian(f), gradient), dtype=np.float64)
-        f, gradient, error = _along(objective, f, gradient, step, added)
+        if error > within / 2 and not wide:
+            gradient, wide = partial(objective.gradient, numbers=WIDE), True
+            found, error = gradient(f, added)
+            continue
+        step = np.asarray(np.linalg.solve(objective.hessian(f), found), dtype=np.float64)
+        f, found, error = _along(gradient, f, found, step, added)
     raise PrivacyError(
         "the minimum could not be certified in float64, and only the minimum is private: nothing is released; "
         "state a number of rows that is not far too small, raise the regularization or rescale the features"
     )
 
 
-def _along(objective: Objective, f: Floats, gradient: Floats, step: Floats, added: Floats) -> tuple[Floats, Floats, float]:
+def _along(
+    gradient: Callable[..., tuple[Floats, float]], f: Floats, here: Floats, step: Floats, added: Floats
+) -> tuple[Floats, Floats, float]:
     """Go along minus `step` until the slope has changed by a tenth, not far beyond the lowest point."""
-    fall = float(gradient @ step)
+    fall = float(here @ step)
     low, high, length = 0.0, np.inf, 1.0
     for _ in range(60):
         there = f - length * step
-        after, error = objective.gradient(there, added)
+        after, error = gradient(there, added)
         slope = -float(after @ step)
         if slope > 0.1 * fall:
             high = length

@@ -39,45 +39,50 @@ def as_arrow(frame: Any, columns: Mapping[str, AsArrow], *, types_only: bool = F
         column = frame.iloc[:, i] if kind == "pandas" else frame.to_series(i) if kind == "polars" else frame.column(i)
         try:
             empty = take(column[:0], columns[names[i]])
+            if isinstance(empty.type, pa.ExtensionType):  # periods and intervals would be taken for what they are made of
+                raise TypeError
         except Exception as error:
             raise InputError(
                 f"column {names[i]!r} has a type that no engine holds ({type(error).__name__}); convert it"
             ) from None
-        arrays.append(empty if types_only else take(column, columns[names[i]], empty.type))
+        arrays.append(empty if types_only else take(column, columns[names[i]]))
     return pa.table(arrays, names=[names[i] for i in wanted])
 
 
-def _pandas_array(series: Any, make: AsArrow, stated: Any = None) -> Any:
+def _pandas_array(series: Any, make: AsArrow) -> Any:
     import pandas as pd
     import pyarrow as pa
 
     if isinstance(series.dtype, pd.CategoricalDtype):
         different, codes = series.cat.categories.to_series(), series.cat.codes.to_numpy()
-        # The list of categories may come from the values; whether it is empty must not decide the type.
-        values = _pandas_array(different, make, _pandas_array(different[:0], make).type)
+        values = _pandas_array(different, make)
         return values.take(pa.array(codes, pa.int64(), mask=codes < 0))
     if isinstance(series.dtype, pd.SparseDtype):
-        return _pandas_array(series.sparse.to_dense(), make, stated)
-    if str(series.dtype) == "object":
-        return make(series.tolist())
-    if isinstance(series.dtype, pd.StringDtype):
-        return text_array(elements(series))
+        return _pandas_array(series.sparse.to_dense(), make)
+    if str(series.dtype) == "object" or isinstance(series.dtype, pd.StringDtype) or series.dtype.kind == "c":
+        return make(elements(series))  # alike: one stray value makes pandas speak of objects, or of complex numbers
     if isinstance(series.dtype, pd.ArrowDtype):
-        return _arrow_array(series.array.__arrow_array__(), make, stated)
-    return pa.array(series, type=stated, from_pandas=True, safe=False)
+        return _arrow_array(series.array.__arrow_array__(), make)
+    return _arrow_array(pa.array(series, from_pandas=True, safe=False), make)
 
 
-def _polars_array(series: Any, make: AsArrow, stated: Any = None) -> Any:
-    return make(series.to_list()) if str(series.dtype) == "Object" else _arrow_array(series.to_arrow(), make, stated)
+def _polars_array(series: Any, make: AsArrow) -> Any:
+    return make(series.to_list()) if str(series.dtype) == "Object" else _arrow_array(series.to_arrow(), make)
 
 
-def _arrow_array(array: Any, _make: AsArrow, stated: Any = None) -> Any:
+def _arrow_array(array: Any, make: AsArrow) -> Any:
     import pyarrow as pa
 
+    if pa.types.is_null(array.type):  # a column with no value at all has no type of its own
+        return make([None] * len(array))
+    if pa.types.is_float16(array.type):
+        array = array.cast(pa.float32())
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_string())
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # too much text for one array
-        return array
+        return pa.chunked_array([_arrow_array(chunk, make) for chunk in array.chunks])
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     return valid_text(array) if pa.types.is_string(array.type) or pa.types.is_large_string(array.type) else array

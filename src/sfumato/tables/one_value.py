@@ -10,8 +10,9 @@ value                         as a number
 int, float, Decimal, Fraction  itself; infinite beyond the range of doubles
 True, False                   1, 0
 text                          what it reads as in plain notation, ``" 2.5e3 "``; otherwise missing
+complex numbers               the real part, if there is no other
 NumPy scalars                 as the Python value
-anything else                 missing: dates, periods, lists, complex numbers, bytes, pandas.NA
+anything else                 missing: dates, periods, lists, bytes, pandas.NA
 ============================  ==========================================================================
 """
 
@@ -134,6 +135,8 @@ def _plain(value: Any) -> int | float | str | None:
         if issubclass(kind, Decimal):
             whole = Decimal.is_finite(value) and Decimal.adjusted(value) < 400 and value == int(value)
             return int(value) if whole else Decimal.__float__(value)
+        if issubclass(kind, complex | np.complexfloating):  # beside one of them NumPy and pandas make all numbers complex
+            return float(value.real) if value.imag == 0 else None
         if issubclass(kind, Fraction):
             return _quotient(value.numerator, value.denominator)
     except Exception:  # a signalling NaN, a subclass that is not what it says

@@ -1,8 +1,8 @@
 """Random small releases to try the whole way with: a table, its schema, a roster, a question, and somebody who leaves.
 
 Rosters are a column, tiers or a table of their own, budgets have more digits than are kept; people own up to three rows and
-some more than count, and some granted nothing; values are missing, infinite or unknown. What each person granted is kept
-beside, in exact fractions: the measure that a release is held against.
+some more than count, and some granted nothing; values are missing, infinite, unknown or no numbers at all. What each person
+granted is kept beside, in exact fractions: the measure that a release is held against.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KINDS = ("count", "sum", "mean", "histogram", "synthesize")
-_AGES = (0.0, 100.0, 100.0, -7.0, 250.0, 50.0, 49.9, np.nan, np.inf, -np.inf, 1e300)
+_AGES: tuple[Any, ...] = (0.0, 100.0, 100.0, -7.0, 250.0, 50.0, 49.9, np.nan, np.inf, -np.inf, 1e300)
+_STRANGE: tuple[Any, ...] = ("?", "50", 10**400, True, None, (), "\ud800")
 _SEXES = ("f", "f", "m", "?", None)
 _WHERE = (None, None, "age >= 50", "sex = 'f'", "age is not missing", "not (sex = 'm')")
 _TIERS = {"strict": "0.1000000009", "open": "0.9000000005", "none": None}
@@ -161,7 +162,8 @@ def _leaver(
 
 
 def _row(draw: Generator, who: int) -> dict[str, Any]:
-    age, sex = _AGES[int(draw.integers(len(_AGES)))], _SEXES[int(draw.integers(len(_SEXES)))]
+    ages = _STRANGE if draw.integers(12) == 0 else _AGES
+    age, sex = ages[int(draw.integers(len(ages)))], _SEXES[int(draw.integers(len(_SEXES)))]
     return {"who": f"p{who}", "age": age, "sex": sex, "ill": str(draw.choice(["no", "yes"]))}
 
 
