@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test slow-tests lint types format docs device clean
+.PHONY: demo test slow-tests mutants fuzz lint types format docs device clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/sfumato demo
@@ -17,6 +17,14 @@ test: $(VENV)/.dev-ready
 # The tests that take longest, by name. Everything else: .venv/bin/pytest -m "not slow"
 slow-tests: $(VENV)/.dev-ready
 	@$(BIN)/python -m pytest -m slow --collect-only
+
+# Small changes that lose privacy, one at a time on a copy: do the tests notice? (docs/soundness.md)
+mutants: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.mutants
+
+# Random tables replayed to a neighbour, 45 seconds for everything that releases something.
+fuzz: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.fuzz
 
 lint: $(VENV)/.dev-ready
 	$(BIN)/ruff format --check src tests device

@@ -38,6 +38,15 @@ def estimated(name: str, asked: Asked, tape: Tape, **how: Any) -> Any:
     return _Stored(model)
 
 
+def searched(asked: Asked, tape: Tape) -> Any:
+    """The best of two candidates, within one ε."""
+    model = classifiers.PrivateNaiveBayes(schema=asked.schema, target="ill")
+    search = classifiers.PrivateSearch(estimator=model, grid={"rows": [10, 2000]}, epsilon=asked.epsilon, source=tape)
+    search.fit(asked.frame.drop(columns="ill"), asked.frame["ill"].to_numpy())
+    search.source = search.best_estimator_.source = None
+    return _Stored(search)
+
+
 def published(name: str, asked: Asked, tape: Tape, **how: Any) -> Any:
     """A fitted publisher."""
     made = getattr(grids, name)(epsilon=asked.epsilon, target="ill", **how).fit(
@@ -113,9 +122,10 @@ class _Stored:
 def _subjects() -> dict[str, Subject]:
     found: dict[str, Subject] = {}
     for name in classifiers.__all__:
-        if name != "NoiseFree":
+        if name not in ("NoiseFree", "PrivateSearch"):
             made = tables.two_classes if name in TWO_CLASSES else tables.plain if name == "PrivateForest" else tables.tables
             found[name] = (partial(estimated, name), tables.one_row_each if name in ONE_ROW_EACH else made)
+    found["PrivateSearch"] = (searched, tables.tables)
     found["PrivateForest, three trees"] = (partial(estimated, "PrivateForest", trees=3, rows=5000), tables.plain)
     for name in ("PrivPfC", "DiffGen", "PPH", "PrivBayes", "UniformGrid"):
         found[name] = (partial(published, name), tables.tables)

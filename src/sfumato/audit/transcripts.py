@@ -85,7 +85,7 @@ class TranscriptCase:
         return max(range(300), key=lambda k: self.run(0, Seeded(0), draws=k)[1])
 
     def run(self, which: int, source: Source, *, draws: int | None = None) -> tuple[float, float, Tape]:
-        """One run on table `which`, replayed to the other.
+        """One run on table `which` with bits from `source`, replayed to the other; `draws` is the seed of its free draws.
 
         Returns the log-ratio of its answers in favour of the first table, the largest that answers to these questions could
         have, and the recording.

@@ -59,7 +59,7 @@ class Weaker:
         return self.source.generator()
 
     def answer(self, call: Call, draw: Callable[[], Any]) -> Any:
-        """The answer to a `call` with too little noise; what is not noise is drawn as ever."""
+        """The answer to a `call` with too little noise; what is not noise is drawn by `draw`, as ever."""
         match call.kind:
             case "laplace":
                 return add_held(call.exact, self._laplace(np.broadcast_to(call.public["rate"], call.exact.shape)))

@@ -21,12 +21,14 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.errors import InputError
 from sfumato.privacy.source import Generator, Seeded
 from sfumato.testing.comparison import Compared, compare
 from sfumato.testing.replaying import alike
 from sfumato.testing.tape import LeakError, Tape
 
 T = TypeVar("T")
+_FAILING = 10  # tables on which everything fails: then the mistake is not in the data
 _ROUNDING = 1 + 1e-9  # of losses that are computed in float64
 
 
@@ -56,7 +58,12 @@ class Rows(Generic[T]):
 
 
 def fuzz(
-    run: Callable[[T, Tape], Any], tables: Callable[[Generator], Rows[T]], *, seconds: float = 2.0, seed: int = 0
+    run: Callable[[T, Tape], Any],
+    tables: Callable[[Generator], Rows[T]],
+    *,
+    seconds: float = 2.0,
+    least: int = 1,
+    seed: int = 0,
 ) -> int:
     """Replay runs on random tables to neighbours that lack a person from anywhere in them.
 
@@ -67,7 +74,9 @@ def fuzz(
     tables : function of a random generator
         Makes a random table, as `Rows`; the rows of one person are left out together.
     seconds : float
-        How long to go on; one table is tried at least.
+        How long to go on.
+    least : int
+        How many tables to try at least, however long it takes.
     seed : int
         Of the first table; the next one has the next seed.
 
@@ -80,6 +89,8 @@ def fuzz(
     ------
     LeakError
         What differs, with the seed of the table and the person who was left out.
+    InputError
+        If every run fails: then nothing was tried.
 
     Examples
     --------
@@ -96,15 +107,19 @@ def fuzz(
     ...
     sfumato.testing.tape.LeakError: table 0 without person ...: something else is published after the same answers
     """
-    end, tried = time.monotonic() + seconds, 0
-    while tried == 0 or time.monotonic() < end:
+    end, tried, failures = time.monotonic() + seconds, 0, 0
+    while tried < least or time.monotonic() < end:
         random = Seeded(seed + tried).generator()
-        _try(run, tables(random), random, seed + tried)
+        failure = _try(run, tables(random), random, seed + tried)
         tried += 1
+        failures += failure is not None
+        if failures == tried >= min(least, _FAILING) and (tried >= _FAILING or time.monotonic() >= end):
+            raise InputError(f"nothing was tried: every run fails, the last one with {failure}")
     return tried
 
 
-def _try(run: Callable[[T, Tape], Any], rows: Rows[T], random: Generator, seed: int) -> None:
+def _try(run: Callable[[T, Tape], Any], rows: Rows[T], random: Generator, seed: int) -> str | None:
+    """Raise if the two runs differ; else how both failed, or None."""
     owners = np.asarray(rows.owners)
     person = int(random.choice(owners))
     place = f"table {seed} without person {person}"
@@ -123,6 +138,12 @@ def _try(run: Callable[[T, Tape], Any], rows: Rows[T], random: Generator, seed: 
         raise LeakError(f"{place}: something else is published after the same answers")
     if _stored(published) != _stored(again):
         raise LeakError(f"{place}: other bytes are stored after the same answers")
+    return published.text if isinstance(published, _Failure) else None
+
+
+@dataclass(frozen=True)
+class _Failure:
+    text: str
 
 
 def _outcome(run: Callable[[T, Tape], Any], table: T, tape: Tape) -> Any:
@@ -132,7 +153,7 @@ def _outcome(run: Callable[[T, Tape], Any], table: T, tape: Tape) -> Any:
     except LeakError:
         raise
     except Exception as failure:  # whatever it is, the neighbour must fail alike
-        return f"{type(failure).__name__}: {failure}"
+        return _Failure(f"{type(failure).__name__}: {failure}")
 
 
 def _charged(pairs: Sequence[Compared], group: int | None, place: str, *, several: bool) -> None:
