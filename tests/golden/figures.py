@@ -69,6 +69,7 @@ def personal() -> dict[str, Any]:
     pair = people.PairReader(people.ArrayReader.of(GROUPS, 2 * values - 20, low=-20, high=20), ones)
     mechanisms = (
         "affine",
+        "adaptive",
         "partition",
         "privacy-aware",
         "sampling",

@@ -87,7 +87,7 @@ class AdaptivePlan:
         if self.keen is None:
             return self.safe.expected_rmse
         worst = self.shrinkage(self.question.variance).worst * np.sqrt(2) * self.safe_scale
-        return float(worst + self.bias_bound + self.safe.rounding_bound)
+        return float(np.hypot(worst, self.bias_bound) + self.safe.rounding_bound)
 
     @property
     def bias_bound(self) -> float:
