@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import sfumato as sf
 from sfumato.cli.app import app
-from sfumato.errors import InputError, PrivacyWarning
+from sfumato.errors import PrivacyWarning
 from sfumato.releases.batch import load, preview, release
 from sfumato.releases.keeping import FORGOTTEN
 from support import clinic
@@ -66,15 +66,15 @@ def test_a_glob_finds_the_ledger_that_lies_beside_it(folder):
     assert opened(f"{folder}/clinic-*.parquet").balance().total.spent == 700_000_000
 
 
-@pytest.mark.parametrize("private", [True, False])
-def test_a_frame_or_a_server_needs_a_ledger_by_name(private):
+def test_a_frame_or_a_server_without_a_ledger_is_warned_of_when_it_is_opened():
     for source in (FRAME, "postgresql://db.invalid/clinic"):
-        more = {} if private else {"noise": sf.Seeded(1)}
-        if private:
-            with pytest.raises(InputError, match=r"ledger='clinic.ledger', name='clinic'.*':memory:'"):
-                opened(source, table="visits" if isinstance(source, str) else None, **more)
-        else:
-            assert "in memory" in repr(opened(source, table="visits" if isinstance(source, str) else None, **more))
+        table = "visits" if isinstance(source, str) else None
+        with pytest.warns(PrivacyWarning, match=r"fresh budget. Name a ledger.*ledger='clinic.ledger'.*':memory:'"):
+            assert "in memory" in repr(opened(source, table=table))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert "in memory" in repr(opened(source, table=table, ledger=":memory:"))
+            assert "in memory" in repr(opened(source, table=table, noise=sf.Seeded(1)))
 
 
 def test_a_ledger_in_memory_is_asked_for_by_name_and_said_wherever_a_reader_looks(tmp_path):

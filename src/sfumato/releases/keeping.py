@@ -1,8 +1,9 @@
 """Where the spending of a table is written down, and what is said where that starts afresh.
 
 A budget is worth what its ledger remembers. So a ledger is found beside a file, also for a glob or a DuckDB file; for
-anything else it is named. One that is forgotten with the object is asked for by name. And whatever makes a budget fresh (no
-ledger yet, another name in a ledger that exists, certificates of earlier releases without their ledger) is said.
+anything else it is named. One that is forgotten with the object is asked for by name, or warned of. And whatever makes a
+budget fresh (no ledger yet, another name in a ledger that exists, certificates of earlier releases without their ledger)
+is said.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ MEMORY: Final = ":memory:"
 FORGOTTEN: Final = (
     "the ledger is kept in memory and forgotten with the table that was opened: whoever opens it again starts with a fresh "
     "budget, and what is spent then adds to this"
+)
+UNNAMED: Final = (
+    "nobody said where the spending of this table is written down, and it does not lie in a file: it is kept in memory and "
+    "forgotten with this object, so whoever opens the table again starts with a fresh budget. Name a ledger: "
+    "sf.open(..., ledger='clinic.ledger', name='clinic'), or say ledger=':memory:' if that is what you want"
 )
 _WILD: Final = "*?["
 _MOST_CERTIFICATES: Final = 1000
@@ -80,11 +86,7 @@ def kept(source: Any, *, table: Any, name: str | None, ledger: str | Path | None
     if name is None:
         name = table if isinstance(table, str) else stem
     if ledger is None and folder is None and private:
-        raise InputError(
-            "where is the spending of this table written down? It does not lie in a file, so say "
-            "sf.open(..., ledger='clinic.ledger', name='clinic'), or ledger=':memory:' for a ledger that is forgotten with "
-            "this object (whoever opens the table again then starts with a fresh budget)"
-        )
+        warn_of([UNNAMED])
     if ledger == MEMORY or (ledger is None and folder is None):
         return Kept(name or "table", None, folder)
     if name is None:
