@@ -87,8 +87,8 @@ def run(mutant: Mutant) -> Outcome:
             )
         except subprocess.TimeoutExpired:
             return Outcome(mutant, True, f"a test that took more than {PATIENCE} s", time.monotonic() - start)
-    if done.returncode not in (0, 1, 2):  # 1: a test failed, 2: one could not even be collected
+    if done.returncode > 2:  # 1: a test failed, 2: one could not even be collected, below 0: Python crashed
         raise RuntimeError(f"mutant {mutant.name!r}: pytest could not run: {done.stdout[-800:]}{done.stderr[-800:]}")
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    by = failed[0].split(" - ")[0].partition(" ")[2] if failed else ""
+    by = failed[0].split(" - ")[0].partition(" ")[2] if failed else "a crash" if done.returncode else ""
     return Outcome(mutant, done.returncode != 0, by, time.monotonic() - start)

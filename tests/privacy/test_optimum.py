@@ -183,3 +183,13 @@ def test_nothing_is_read_before_the_price_is_accepted():
     with pytest.raises(BudgetError):
         Meter(limit=Charge.of(0.5)).optimum(table, minimise, by=by)
     assert not read
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_distance_to_the_minimum_is_part_of_the_price(kind):
+    from sfumato.privacy.losses import objective_loss
+
+    by = Perturbation(kind, dimension=3, penalty=2.0, beta=0.5)
+    plain = objective_loss([0.0, 1.0], beta=0.5, curvature=by.curvature, penalty=2.0)
+    assert by.loss([0.0, 1.0]).tolist() == [0, int(plain[1]) + by.extra]
+    assert by.extra > 0

@@ -23,7 +23,7 @@ def test_a_call_beyond_the_price_is_refused_before_its_value_is_read():
     def greedy(dataset, meter):
         return meter.laplace(Exact.reading(lambda: opened.append(dataset) or [1], rows_per_person=2), rate=NANO // 2 + 1)
 
-    with pytest.raises(BudgetError, match="asked ε 1.000000002, 1 of 1 left"):
+    with pytest.raises(BudgetError, match=r"asked ε 1\.000000002, 1 of 1 left"):
         run(priced(greedy), "the table", source=Seeded(0))
     assert opened == []
 

@@ -61,7 +61,7 @@ def _choice(which: int, n: int, source: Source) -> NDArray[np.int64]:
 def _sampled(which: int, n: int, source: Source) -> NDArray[np.int64]:
     meter = Meter(source=source)
     with meter.sampled(1 << 62) as sample:
-        return meter.laplace(lambda: sample(np.full(n, 3 - which)), rate=NANO)
+        return meter.laplace(lambda: sample(np.full((n, 1), 3 - which))[:, 0], rate=NANO)
 
 
 def _price_of_sampling() -> int:

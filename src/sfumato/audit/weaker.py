@@ -64,7 +64,9 @@ class Weaker:
             case "laplace":
                 return add_held(call.exact, self._laplace(np.broadcast_to(call.public["rate"], call.exact.shape)))
             case "choice":
-                return noise.choose(call.exact, rate=int(self._raised(call.public["rate"])), source=self.source)
+                # Larger scores are a larger rate, whatever whole number the rate is.
+                scores = np.asarray(call.exact, dtype=np.float64) / (1 - self.deficit)
+                return noise.choose(scores, rate=int(call.public["rate"]), source=self.source)
             case "partition":
                 lowered = call.exact - noise.geometric(self._raised(call.public["rate"]), source=self.source)
                 return least_cost(call.public["starts"], call.public["stops"], lowered)
