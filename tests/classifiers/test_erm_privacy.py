@@ -1,17 +1,29 @@
 """Density ratios of the released model, by brute force in one dimension, for every way of using budgets."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 import pytest
 
-from sfumato.audit.cases_linear import Observed
 from sfumato.classifiers.linear.objective import calibrate, minimise
 from sfumato.classifiers.linear.personal import PERSONAL, Training, train
 from sfumato.errors import BudgetError
 from sfumato.privacy import NANO, Exact, Meter, PersonBudgets, Seeded
 from sfumato.privacy.objective import CURVATURE, Objective, loss_bend, loss_slope, loss_value
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What an observer knows of a training table: its objective and the rate of the noise."""
+
+    objective: Objective
+    beta: float
+
+    def log_density(self, f):
+        gradient, _ = self.objective.gradient(f, np.zeros(f.size))
+        return float(-self.beta * np.linalg.norm(gradient) + np.linalg.slogdet(self.objective.hessian(f))[1])
+
 
 GRID = np.concatenate([-np.geomspace(1e-4, 400, 1500)[::-1], np.geomspace(1e-4, 400, 1500)])
 

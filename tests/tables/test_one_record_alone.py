@@ -20,7 +20,8 @@ from sfumato.errors import InputError
 from sfumato.records.coding import Coding
 from sfumato.records.numbers import number_matrix
 from sfumato.tables import Numeric, PrivacyUnit, Schema
-from sfumato.tables.one_value import Places, number_of
+from sfumato.tables.frames import text_array
+from sfumato.tables.one_value import Places, number_of, text_of
 from sfumato.tables.values import category_codes, numbers
 from support.hostile import FLOATS, NAMES, OBJECTS, ROWS, SCHEMA, SECRET, TEXTS, TRUTHS, WHOLE, changed, look
 
@@ -374,3 +375,13 @@ def test_one_and_one_point_zero_are_one_person():
     who = objects([1, 1.0, np.int64(1), np.float32(1), "2", 2, True])
     frame = pd.DataFrame({"age": [3] * len(who), "who": pd.Series(who, dtype=object)})
     assert look(tables.open(frame, schema=schema).count()) == 2
+
+
+@pytest.mark.parametrize(
+    "stray", [None, float("nan"), 1.5, float("inf"), 3, b"F", "\ud800", True, ["F"], np.str_("F"), pd.NA]
+)
+def test_text_at_once_and_value_by_value_are_the_same(stray):
+    values = ["F", None, "M", "", float("nan"), "é" * 3]
+    plain = [text_of(v) for v in values]
+    assert text_array(values).to_pylist() == plain
+    assert text_array([*values, stray]).to_pylist() == [*plain, text_of(stray)]

@@ -8,6 +8,7 @@ What does not fit is missing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from sfumato.errors import InputError
@@ -110,6 +111,11 @@ def text_array(values: list[Any]) -> Any:
     """Python objects as text."""
     import pyarrow as pa
 
+    # A column of text and missing values is converted at once, to what each value would become by itself; one that holds
+    # anything else, half a character included, value by value.
+    if set(map(type, values)) <= {str, float, type(None)}:
+        with suppress(pa.ArrowException, UnicodeError):
+            return pa.array(values, pa.string(), from_pandas=True)
     return pa.array([text_of(v) for v in values], pa.string())
 
 
