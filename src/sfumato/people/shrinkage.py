@@ -61,7 +61,7 @@ class Shrinkage:
     >>> round(shrink.if_independent, 2), round(shrink.worst, 2)  # in standard deviations of the unbiased answer
     (0.61, 1.29)
     >>> shrink([0.5, 4.0, 40.0]).round(1).tolist()
-    [0.2, 3.0, 40.0]
+    [0.2, 2.9, 40.0]
     """
 
     spread: float
