@@ -13,7 +13,7 @@ from sfumato.audit.harness import AuditCase
 from sfumato.audit.registry import register
 from sfumato.privacy import NANO, Meter, PersonBudgets, Seeded, Source
 
-TIERS = PersonBudgets.from_tiers({"strict": (0.2, 3), "standard": (0.5, 2), "open": (1, 1)})
+TIERS = PersonBudgets.from_tiers({"strict": (0.6, 3), "standard": (1.2, 2), "open": (2, 1)})
 _BINS = np.array([4, 7, 2])
 _BIN_RATES = np.array([3 * NANO // 10, NANO, NANO // 2])
 
