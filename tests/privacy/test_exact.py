@@ -155,6 +155,14 @@ def test_rows_per_person_travel_with_the_value_and_must_be_priced():
         call(Meter(rows_per_person=4))
 
 
+def test_what_travels_with_a_value_cannot_be_changed():
+    exact = Exact([5], rows_per_person=3)
+    for name, value in {"rows_per_person": 1, "samples": frozenset({1}), "anything": 0}.items():
+        with pytest.raises(AttributeError):
+            setattr(exact, name, value)
+    assert exact.rows_per_person == 3
+
+
 def test_inside_a_sample_a_private_value_must_be_made_of_it():
     counts = Exact(np.array([5, 7]))
     budgets = PersonBudgets.from_nano([10**9] * 5 + [2 * 10**9] * 7)

@@ -7,7 +7,7 @@ from support import architecture
 
 SOURCES = architecture.sources_in(Path(__file__).parents[2] / "src" / "sfumato")
 OPEN = "_opened_by_the_meter"
-INSIDE = ("_Exact__value", "_Exact__make")
+INSIDE = ("_Exact__value", "_Exact__make", "_Exact__rows", "_Exact__samples")
 
 # A reviewer who has read these, and the functions they pass values on to, has seen every private value come out.
 OPENERS = {

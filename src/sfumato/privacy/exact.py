@@ -44,12 +44,6 @@ class Exact(Generic[T_co]):
     rows_per_person : int
         How many rows of the table behind it one person may own.
 
-    Attributes
-    ----------
-    rows_per_person : int
-    samples : frozenset
-        The samples it was made of (see `Meter.sampled`).
-
     Examples
     --------
     >>> from sfumato.privacy import Meter
@@ -65,16 +59,23 @@ class Exact(Generic[T_co]):
     sfumato.errors.PrivacyError: len of a private value: ask for it with noise, as meter.laplace(exact.map(...)) ...
     """
 
-    __slots__ = ("__make", "__value", "__weakref__", "rows_per_person", "samples")
-
-    rows_per_person: int
-    samples: frozenset[int]
+    __slots__ = ("__make", "__rows", "__samples", "__value", "__weakref__")
 
     def __init__(self, value: T_co, *, rows_per_person: int = 1) -> None:
         self.__value: Any = value
         self.__make: Callable[[bool], Any] | None = None
-        self.rows_per_person = rows_per_person
-        self.samples = frozenset()
+        self.__rows = rows_per_person
+        self.__samples: frozenset[int] = frozenset()
+
+    @property
+    def rows_per_person(self) -> int:
+        """How many rows of the table behind it one person may own."""
+        return self.__rows
+
+    @property
+    def samples(self) -> frozenset[int]:
+        """The samples it was made of (see `Meter.sampled`)."""
+        return self.__samples
 
     @classmethod
     def reading(cls, read: Callable[[], S], *, rows_per_person: int = 1) -> Exact[S]:
@@ -138,7 +139,7 @@ class Exact(Generic[T_co]):
     def drawn_from(self, sample: int) -> Exact[T_co]:
         """The same value, marked as made of the `sample` of that number. For the Meter, when it draws one."""
         same: Exact[T_co] = self.map(_itself)
-        same.samples = self.samples | frozenset({sample})
+        same.__samples = self.__samples | frozenset({sample})
         return same
 
     def _opened_by_the_meter(self, tell: bool = False) -> T_co:
@@ -167,7 +168,7 @@ class Exact(Generic[T_co]):
 
         def _set(self, make: Callable[[bool], Any], rows_per_person: int, samples: frozenset[int]) -> None:
             self.__value, self.__make = _UNOPENED, make
-            self.rows_per_person, self.samples = rows_per_person, samples
+            self.__rows, self.__samples = rows_per_person, samples
 
         def __getattr__(self, name: str) -> NoReturn:
             raise AttributeError(f"{name!r} of a private value: use it inside exact.map(lambda value: value.{name} ...)")
