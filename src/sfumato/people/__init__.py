@@ -5,7 +5,7 @@
 
 from sfumato.people.answers import answer, count, plan_offer, preview, preview_count, preview_sum
 from sfumato.people.bias import Heterogeneity, bias_of_correlation
-from sfumato.people.estimate import Estimate
+from sfumato.people.estimate import Bracket, Estimate
 from sfumato.people.histogram import PersonalHistogram
 from sfumato.people.means import mean, preview_mean, total
 from sfumato.people.offers import offers
@@ -16,6 +16,7 @@ from sfumato.people.reading import ArrayReader, DatasetReader, PairReader, Reade
 
 __all__ = [
     "ArrayReader",
+    "Bracket",
     "DatasetReader",
     "Estimate",
     "Heterogeneity",
