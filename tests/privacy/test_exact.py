@@ -135,6 +135,11 @@ def test_a_failure_is_one_sentence_whatever_it_was(error):
     assert not any("Alice" in repr(value) for frame in frames[1:] for value in frame.f_locals.values())
 
 
+def test_how_many_values_there_are_is_not_told():
+    with pytest.raises(InputError, match="2 noise rates for another number of values"):
+        Meter().laplace(Exact([1] * 4711), rate=[1, 1])
+
+
 def test_an_experiment_is_told_why():
     with pytest.raises(ValueError, match="of demo data"):
         Meter(source=Seeded(1)).laplace(Exact([1]).map(failing(ValueError("of demo data"))), rate=1)

@@ -111,7 +111,9 @@ class Meter(Composition):
         charged = self._pay(self._noise_price(rates, weights, touches, attributes), label, "laplace")
         exact = as_int64(self._open_for_noise(values))
         if rates.ndim and rates.shape != exact.shape:
-            raise InputError(f"{rates.size} noise rates for {exact.size} values")
+            # How many values there are may be private: only a public vector's length is told.
+            there = "another number of" if isinstance(values, Exact) else exact.size
+            raise InputError(f"{rates.size} noise rates for {there} values")
         return self._noisy(exact, rates, {"weights": weights, "touches": touches}, label, charged)
 
     def charge(
