@@ -135,6 +135,13 @@ def test_a_failure_is_one_sentence_whatever_it_was(error):
     assert not any("Alice" in repr(value) for frame in frames[1:] for value in frame.f_locals.values())
 
 
+@pytest.mark.parametrize("value", [["Alice"], [1.5], [float("nan")], [[1], [2, 3]], None])
+def test_what_is_no_vector_of_integers_is_one_sentence_too(value):
+    with pytest.raises(PrivacyError, match="could not be computed") as caught:
+        Meter().laplace(Exact(value), rate=1)
+    assert caught.value.__context__ is None
+
+
 def test_how_many_values_there_are_is_not_told():
     with pytest.raises(InputError, match="2 noise rates for another number of values"):
         Meter().laplace(Exact([1] * 4711), rate=[1, 1])

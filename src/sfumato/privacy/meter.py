@@ -107,6 +107,8 @@ class Meter(Composition):
         int64 array
             Values and results beyond 64 bits are held at the nearest end, which costs no privacy.
         """
+        if isinstance(values, Exact):
+            values = values.map(as_int64)  # what is wrong with them is not told either
         rates = noise.check_rates(rate)
         charged = self._pay(self._noise_price(rates, weights, touches, attributes), label, "laplace")
         exact = as_int64(self._open_for_noise(values))
