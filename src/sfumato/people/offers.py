@@ -11,15 +11,18 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.histograms.offers import bins_asked, finished
 from sfumato.offers import AUTO, Facts, Offer, Request
+from sfumato.people import histogram
 from sfumato.people.answers import every_offer, plan_offer
-from sfumato.people.histogram import plan_histogram
+from sfumato.people.histogram import PersonalHistogramPlan
 from sfumato.people.lattice import MOST_POINTS, lattice_between
+from sfumato.people.mechanisms import adaptive_cells
+from sfumato.people.mechanisms.adaptive_cells import AdaptiveHistogramPlan
 from sfumato.people.pairs import Pair
 from sfumato.people.question import Question
 from sfumato.people.reading import DatasetReader, PairReader, Reader
 from sfumato.privacy import Charge, Meter, PersonBudgets, positive_nano
 from sfumato.privacy.terms import Terms
-from sfumato.registry import Parameter
+from sfumato.registry import Mechanism, Parameter
 from sfumato.registry import mechanism as registered
 from sfumato.tables.dataset import Dataset
 from sfumato.tables.lattice import Lattice
@@ -105,16 +108,19 @@ def _histogram(request: Request, facts: Facts) -> list[Offer]:
     bins = bins_asked(request, facts)
     if request.parameters.get("bin_budgets") is not None:
         raise InputError(f"release {request.name!r} draws on personal budgets; bin budgets need one `epsilon` for all")
-    plan = plan_histogram(facts.terms, bins)
     columns = [a.name for a in bins.axes]
 
-    def run(dataset: Dataset, meter: Meter) -> Any:
-        table = PersonalTable(dataset, facts.budgets)
-        return plan.run(lambda weights: table.weighted_cells(weights, columns, request.where), meter)
+    def offer(make: Mechanism) -> Offer:
+        plan: PersonalHistogramPlan | AdaptiveHistogramPlan = make.make(facts.terms, bins)
 
-    note = "everybody at their own budget up to a cap, one noise per bin"
-    offer = Offer("affine", facts.terms.up_to(plan.charge), plan.expected_rmse, note, run, plan=plan)
-    return [finished(offer, request)]
+        def run(dataset: Dataset, meter: Meter) -> Any:
+            table = PersonalTable(dataset, facts.budgets)
+            return plan.run(lambda weights: table.weighted_cells(weights, columns, request.where), meter)
+
+        priced = facts.terms.up_to(plan.charge)
+        return Offer(make.name, priced, plan.expected_rmse, make.summary, run, bias_bound=plan.bias_bound, plan=plan)
+
+    return [finished(offer(make), request) for make in (histogram.MECHANISM, adaptive_cells.MECHANISM)]
 
 
 def _checked(request: Request, facts: Facts, parameters: tuple[Parameter, ...]) -> dict[str, Any]:
