@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Common(TypedDict, total=False):
-    """What every release may say: its price, its mechanism, who is to have it, what it is called."""
+    """What every release may say: its price, its mechanism, what it assumes, who is to have it, what it is called."""
 
     epsilon: Epsilon | None
     share: Epsilon | None
@@ -23,6 +23,7 @@ class Common(TypedDict, total=False):
     parameters: Mapping[str, Any] | None
     recipient: str | None
     name: str | None
+    independent: bool | None
 
 
 class Asked(Common, total=False):
