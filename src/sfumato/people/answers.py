@@ -11,6 +11,7 @@ A preview works from public facts only, so an offer knows its price before anyth
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -76,7 +77,7 @@ def plan_offer(question: Question, mechanism: str, **parameters: Any) -> Offer:
 def offer_of(plan: FixedPlan, note: str) -> Offer:
     """A fixed plan as an offer, under the terms of its question and at its price."""
     terms = plan.question.terms.up_to(plan.charge)
-    about = {"bias_bound": plan.bias_bound, "errors": errors_of(plan), "plan": plan}
+    about: dict[str, Any] = {"bias_bound": plan.bias_bound, "errors": errors_of(plan), "plan": plan}
     return Offer(plan.mechanism, terms, plan.expected_rmse, note, plan.run, **about)
 
 
@@ -97,7 +98,7 @@ def preview(question: Question, *, independent: bool = False) -> list[Offer]:
     list of Offer
         Each runs on a `Reader`.
     """
-    make = lambda name: plan_offer(question, name)  # noqa: E731
+    make = partial(plan_offer, question)
     return every_offer(question.kind, make, question.budgets, independent=independent)
 
 
@@ -256,7 +257,7 @@ def count(
     (True, True)
     """
     question = Question(Terms(rows_per_person=rows_per_person, budgets=budgets), selectivity=selectivity)
-    about = {"mechanism": mechanism, "independent": independent, "meter": meter}
+    about: dict[str, Any] = {"mechanism": mechanism, "independent": independent, "meter": meter}
     return answer(reader, question, **about, source=source, **parameters)
 
 

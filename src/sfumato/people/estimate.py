@@ -131,7 +131,12 @@ class Estimate(Result):
 
     def seen_as(self, bracket: Bracket) -> Estimate:
         """The same estimate with the value, the law and the bias of `bracket`, all of them in its interval."""
-        law = {"value": bracket.value, "law": bracket.law, "bias_bound": bracket.bias, "bias_in_interval": True}
+        law: dict[str, Any] = {
+            "value": bracket.value,
+            "law": bracket.law,
+            "bias_bound": bracket.bias,
+            "bias_in_interval": True,
+        }
         return replace(self, **law, any_data=None, if_independent=None)
 
     def interval(

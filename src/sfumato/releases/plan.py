@@ -117,7 +117,9 @@ def parse_plan(document: Mapping[str, Any], home: Path) -> Plan:
     requests = document.get("release")
     if not isinstance(requests, list) or not requests:
         raise InputError("the plan releases nothing: add at least one [[release]] with a name and a kind")
-    releases = tuple(parse_request(r, f"[[release]] number {i}", independent=stated) for i, r in enumerate(requests, start=1))
+    releases = tuple(
+        parse_request(r, f"[[release]] number {i}", independent=stated) for i, r in enumerate(requests, start=1)
+    )
     repeated = [r.name for i, r in enumerate(releases) if r.name in {q.name for q in releases[:i]}]
     if repeated:
         raise InputError(f"two releases are called {repeated[0]!r}; names are folder names and must differ")

@@ -182,7 +182,6 @@ class AdaptivePlan:
             if_independent=Bracket(second.value, second.law, 0.0),
         )
 
-
     def _p_value(self, distance: float, variance: float) -> float:
         """How often two sums of the same thing would lie so far apart."""
         assert self.keen is not None

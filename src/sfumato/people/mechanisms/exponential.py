@@ -91,7 +91,7 @@ class ExponentialPlan:
 
     @cached_property
     def worst_rmse(self) -> float:
-        """Whatever the data, moving the answer by a unit costs at least the cheapest budget: errors fall off at that rate."""
+        """Whatever the data, moving the answer by a unit costs at least the cheapest budget."""
         q = self.question
         least = float(self.costs[q.budgets.counts > 0].min()) / NANO
         whole = float(q.people * q.unit * q.span)
