@@ -27,7 +27,7 @@ def test_queries_and_tables():
     rng = np.random.default_rng(1)
     table = census(2000, rng)
     assert table.shape == (2000, 14)
-    wide, narrow = (np.mean([range_query(table, k, rng).mean() for _ in range(40)]) for k in (1, 14))
+    wide, narrow = (np.mean([range_query(table, k, rng)[0].mean() for _ in range(40)]) for k in (1, 14))
     assert wide > 0.1 > narrow
     X, y = adult_like(5000, rng)
     assert np.abs(X).max() <= 1

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.bench.people_counts import error_table, range_counts, table_claims
+from sfumato.bench.people_counts import error_table, range_claims, range_counts, table_claims
 from sfumato.bench.people_coverage import SIZES as COVERED
 from sfumato.bench.people_coverage import coverage, coverage_claims
 from sfumato.bench.people_data import PROFILES, SIZES, draw_budgets, roster
@@ -51,6 +51,7 @@ def run(
             )
             for n in sizes
         }
+        claims += [] if quick else range_claims(figures["range_counts"])
     if "partition" in wanted:
         part_sizes = (25_000, 100_000) if quick else (62_500, 250_000, 1_000_000)
         figures["partition"] = partition_times(part_sizes, 50, progress)
