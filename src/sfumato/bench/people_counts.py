@@ -182,8 +182,8 @@ def range_counts(
                 reader = ArrayReader.of(groups, inside.astype(np.int64), group_count=budgets.groups)
                 truth = int(inside.sum())
                 shares.append((covered, truth / n))
-                for m, (name, plan) in enumerate((planned[near] | blind).items()):
-                    meter = Meter(budgets=budgets, source=Seeded(1000 * number + m))
+                for name, plan in (planned[near] | blind).items():
+                    meter = Meter(budgets=budgets, source=Seeded(number))  # the same luck for all: their ratios vary less
                     errors.setdefault(name, []).append((plan.run(reader, meter).value - truth) / n)
             out[f"{profile}, {k} attributes"] = {
                 name: {"rfe": float(np.mean(np.abs(e))), "rmse": float(np.sqrt(np.mean(np.square(e))))}
@@ -204,17 +204,17 @@ def range_claims(found: dict[str, Any]) -> list[dict[str, Any]]:
     for n, cells in found.items():
         for cell, rows in cells.items():
             rmse = {name: row["rmse"] for name, row in rows.items() if name != "shares"}
-            others = min(v for name, v in rmse.items() if name not in ("affine", "adaptive"))
+            others = min(rmse[name] for name in ("stretching", "sampling", "threshold", "partition, 3 rounds", "minimum"))
             over[f"{cell}, {n} people"] = rmse["affine"] / others
             gain = max(gain, rmse["affine, p = 1/2"] / rmse["affine"])
     worst = max(over, key=lambda k: over[k])
-    # Two mechanisms of the same law differ by a tenth in a hundred draws; the best of twenty others is lucky besides.
+    # A hundred draws of the same law differ by a tenth in their root mean square, and the best of five others is lucky.
     return [
         {
-            "name": f"range counts: affine planned by the schema, RMSE as a multiple of the best other, worst cell ({worst})",
+            "name": f"range counts: affine planned by the schema, multiple of the best other's RMSE, worst cell ({worst})",
             "figure": round(over[worst], 3),
-            "limit": 1.3,
-            "holds": over[worst] <= 1.3,
+            "limit": 1.25,
+            "holds": over[worst] <= 1.25,
         },
         {
             "name": "range counts: planned for 1/2 as a multiple of planned by the schema, largest gain",

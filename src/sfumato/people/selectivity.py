@@ -76,8 +76,8 @@ def loss(question: Question, planned: float, true: float = 0.5) -> float:
     """How many times the best error the affine plan for a share `planned` has where the share is `true`.
 
     >>> from sfumato.privacy import PersonBudgets
-    >>> tiers = Question(PersonBudgets.from_tiers({"strict": (0.01, 102_600), "standard": (0.2, 70_300), "open": (1.0, 17_100)}))
-    >>> round(loss(tiers, 1e-5), 2), round(loss(tiers, 0.5, true=1e-5), 1)
+    >>> tiers = PersonBudgets.from_tiers({"strict": (0.01, 102_600), "standard": (0.2, 70_300), "open": (1.0, 17_100)})
+    >>> round(loss(Question(tiers), 1e-5), 2), round(loss(Question(tiers), 0.5, true=1e-5), 1)
     (2.93, 12.0)
     """
     e, counts = question.epsilons, question.budgets.counts.astype(np.float64)
