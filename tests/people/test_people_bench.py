@@ -76,7 +76,7 @@ def test_tiers_that_go_with_a_column():
 def test_the_table_of_consent():
     found = consent(
         draws=25, gaps=(0.0, 0.2), names=("three tiers, 190k",), patterns=("strict",), progress=lambda _: None
-    ) | consent_table(draws=5, data=None, progress=lambda _: None)
+    ) | consent_table(draws=3, data=None, progress=lambda _: None)
     cells = found["three tiers, 190k"]["cells"]
     assert cells["gap 0.2, strict"]["affine"] > 20 * cells["gap 0"]["affine"]
     assert cells["gap 0.2, strict"]["adaptive"] < 2 * cells["gap 0"]["unbiased"]

@@ -120,13 +120,11 @@ def consent_table(*, draws: int, data: Path | None, progress: Callable[[str], No
 
 def _dealt(heads: Integers, positives: Integers, rng: np.random.Generator) -> Integers:
     """The real positives of every kind of people, dealt to the tiers of that kind."""
-    return np.sum(
-        [
-            rng.multivariate_hypergeometric(row, int(some), method="marginals")
-            for row, some in zip(heads, positives, strict=True)
-        ],
-        axis=0,
-    )
+    dealt = [
+        rng.multivariate_hypergeometric(row, int(some), method="marginals")
+        for row, some in zip(heads, positives, strict=True)
+    ]
+    return np.asarray(np.sum(dealt, axis=0))
 
 
 def _plans(budgets: PersonBudgets) -> dict[str, Any]:
@@ -149,7 +147,8 @@ def _expected(plans: dict[str, Any]) -> dict[str, float]:
 
 def _cell(plans: dict[str, Any], budgets: PersonBudgets, counts: Any, rng: np.random.Generator) -> dict[str, float]:
     errors: dict[str, list[float]] = {way: [] for way in WAYS}
-    first, narrow = [], []
+    first: list[bool] = []
+    narrow: list[bool] = []
     for found in counts:
         truth = int(found.sum())
         reader = SumReader(Exact(tuple(int(c) for c in found)))

@@ -40,7 +40,7 @@ def shrunk(covered: float) -> float | None:
     small = min(covered, 1 - covered)
     if small >= TELLS:
         return None
-    share = (small / TELLS) ** POWER / 2
+    share = float((small / TELLS) ** POWER / 2)
     return share if covered <= 0.5 else 1 - share
 
 
