@@ -95,7 +95,10 @@ def test_releases_plan_by_the_condition(mechanism):
     assert narrow.plan.question.selectivity < 0.01
     assert narrow.expected_rmse < broad.expected_rmse
     assert (narrow.charge.people >= broad.charge.people).all()
+    assert "planned for" in narrow.note
+    assert "planned for" not in broad.note
     stated = ask("count", NARROW, selectivity=0.5)[mechanism]
+    assert "planned for" not in stated.note
     assert stated.plan.question.selectivity == 0.5
 
 

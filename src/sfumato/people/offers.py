@@ -72,6 +72,7 @@ def _count(request: Request, facts: Facts) -> list[Offer]:
     question = Question(_terms(request, facts))
     question = replace(question, selectivity=_selectivity(request, facts, question, given["selectivity"]))
     found = _every(request, facts, question.budgets, lambda name, **given: plan_offer(question, name, **given))
+    found = _saying(found, question.selectivity, given["selectivity"])
     return [o.reading(lambda d: _reader(d, facts, request.where)) for o in found]
 
 
@@ -90,6 +91,7 @@ def _measure(request: Request, facts: Facts) -> list[Offer]:
         question = Question(terms, high=cut.steps, unit=cut.unit, **about)
         question = replace(question, taking=_selectivity(request, facts, question, given["selectivity"]))
         found = _every(request, facts, budgets, lambda name, **given: plan_offer(question, name, **given))
+        found = _saying(found, question.taking, given["selectivity"])
         return [o.reading(lambda d: _reader(d, facts, request.where, column, cut.steps)) for o in _readable(found)]
     cut = lattice(facts, column, budgets, given["steps"], halved=True)
     steps = cut.steps
@@ -105,7 +107,8 @@ def _measure(request: Request, facts: Facts) -> list[Offer]:
     about = {"rounding": cut.rounding / cut.unit / 2, "column": column}
     share = _selectivity(request, facts, Question(terms, split=2), given["selectivity"])
     pair = Pair(terms, cut.low, cut.high, steps, share, kind, **about)
-    return [o.reading(read) for o in _readable(_every(request, facts, budgets, pair.offer))]
+    found = _saying(_every(request, facts, budgets, pair.offer), share, given["selectivity"])
+    return [o.reading(read) for o in _readable(found)]
 
 
 def _histogram(request: Request, facts: Facts) -> list[Offer]:
@@ -129,6 +132,14 @@ def _selectivity(request: Request, facts: Facts, question: Question, given: floa
     if given is not None or request.where is None:
         return given
     return planned_share(question, coverage(facts.schema, request.where))
+
+
+def _saying(found: list[Offer], share: float | None, given: float | None) -> list[Offer]:
+    """Offers that say which share of the people they were planned for, where nobody stated it."""
+    if share is None or given is not None:
+        return found
+    words = f"planned for {share:.2g} of the people, by what the condition covers of the schema"
+    return [replace(o, note=f"{o.note}; {words}") for o in found]
 
 
 def _checked(request: Request, facts: Facts, parameters: tuple[Parameter, ...]) -> dict[str, Any]:
