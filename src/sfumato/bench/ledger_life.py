@@ -1,7 +1,7 @@
 """A million people who change their minds: epochs, receipts, charges and the size on disk, on SQLite and PostgreSQL.
 
 Everybody grants an amount of their own, so that nobody shares a cohort. In each epoch one in fifty changes what they grant,
-one in a thousand joins and ten withdraw; then a release is charged, in turn ``min(grant, step)`` and a free amount per person.
+one in a thousand joins and ten withdraw; then a release is charged, by turns ``min(grant, step)`` and an amount per person.
 """
 
 from __future__ import annotations
