@@ -33,7 +33,7 @@ grants = st.sampled_from(["strict", "middle", "open", 0, 3, 9, 15, 22])
 crashes = st.none() | st.none() | st.integers(0, 25)
 
 
-class Crash(Exception):
+class CrashError(Exception):
     """The process dies here, as far as the ledger can tell."""
 
 
@@ -87,13 +87,13 @@ class Living(RuleBasedStateMachine):
             nonlocal left
             left -= 1
             if left < 0:
-                raise Crash
+                raise CrashError
 
         event.listen(engine, "before_cursor_execute", count)
         try:
             work()
             return True
-        except Crash:
+        except CrashError:
             self.ledger = Ledger.open(self.where, create=False, key=self.key)
             return False
         finally:
@@ -245,3 +245,12 @@ class Living(RuleBasedStateMachine):
     @invariant()
     def it_adds_up(self) -> None:
         self.ledger.verify("clinic")
+
+
+def _live(place: Callable[[], str], clock: Any, *, examples: int, steps: int) -> None:
+    run_state_machine_as_test(
+        lambda: Living(place, clock),
+        settings=settings(
+            max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )
