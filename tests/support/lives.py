@@ -12,6 +12,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+FAR = 2**62  # no cap per period
+
+Choice = tuple[str | None, int, int]
+"""Tier, grant, cap per period."""
+
 Key = tuple[str | None, int, int, int]
 """Tier, grant, spent, left: what the ledger's standing says of a cohort."""
 
@@ -21,9 +26,11 @@ class Line:
     """One charge to one person."""
 
     release: int
-    granted: int
+    tier: str | None
+    grant: int
     epoch: int
     charged: int
+    period: str
 
 
 @dataclass
@@ -32,10 +39,9 @@ class Person:
 
     tier: str | None = None
     grant: int = 0
+    cap: int = FAR
     part: bool = False  # in the roster, and not withdrawn
-    gone: bool = False  # withdrew, and has not come back
     lines: list[Line] = field(default_factory=list)
-    in_period: int = 0
 
     @property
     def spent(self) -> int:
@@ -44,86 +50,119 @@ class Person:
 
 @dataclass
 class Lives:
-    """Everybody, what they have asked for since the last epoch, and which period it is."""
+    """Everybody, what they have asked for since the last epoch, and which period it is. Identifiers are text."""
 
     menu: dict[str, int]
     per_period: dict[str, int]
-    people: dict[object, Person] = field(default_factory=dict)
-    waiting: dict[object, tuple[str | None, int] | None] = field(default_factory=dict)  # None: withdraw
+    people: dict[str, Person] = field(default_factory=dict)
+    waiting: dict[str, Choice | None] = field(default_factory=dict)  # None: withdraw
     epoch: int = 0
-    period: str = ""
+    clock: str = ""
+    charged_in: str = ""  # the period of the last charge
 
-    def granted(self, grant: str | int) -> tuple[str | None, int]:
-        """A tier by name, or an amount of one's own."""
-        return (grant, self.menu[grant]) if isinstance(grant, str) else (None, grant)
+    @property
+    def period(self) -> str:
+        """A clock that is put back opens no period again in which something was charged later."""
+        return max(self.clock, self.charged_in)
 
-    def known(self, name: object) -> bool:
-        return name in self.people
+    def choose(self, name: str, grant: str | int) -> None:
+        if isinstance(grant, str):
+            self.waiting[name] = (grant, self.menu[grant], self.per_period.get(grant, FAR))
+        else:
+            self.waiting[name] = (None, grant, FAR)
 
-    def choose(self, name: object, grant: str | int) -> None:
-        self.waiting[name] = self.granted(grant)
-
-    def withdraw(self, name: object) -> None:
+    def withdraw(self, name: str) -> None:
         self.waiting[name] = None
 
-    def period_cap(self, tier: str | None) -> int | None:
-        return None if tier is None else self.per_period.get(tier)
+    def known(self, name: str) -> bool:
+        """Whether they are or were there, or wait to be."""
+        return name in self.people or self.waiting.get(name) is not None
 
-    def left(self, name: object) -> int:
+    def is_part(self, name: str) -> bool:
+        return name in self.people and self.people[name].part
+
+    def bring(self, brought: dict[str, str | int], *, withdraw_missing: bool) -> None:
+        """An import: it brings nobody back who withdrew, or said so."""
+        missing = [n for n in {*self.people, *self.waiting} - brought.keys() if self.is_part(n) or n in self.waiting]
+        for name, grant in brought.items():
+            leaving = self.waiting[name] is None if name in self.waiting else not self.is_part(name)
+            if name not in self.people or not leaving:
+                self.choose(name, grant)
+        if withdraw_missing:
+            for name in missing:
+                self.withdraw(name)
+
+    def in_period(self, name: str) -> int:
+        return sum(line.charged for line in self.people[name].lines if line.period == self.period)
+
+    def left(self, name: str) -> int:
         person = self.people[name]
         if not person.part:
             return 0
-        left = person.grant - person.spent
-        cap = self.period_cap(person.tier)
-        if cap is not None:
-            left = min(left, cap - person.in_period)
-        return max(left, 0)
+        return max(0, min(person.grant - person.spent, person.cap - self.in_period(name)))
 
-    def takes_away(self, name: object) -> bool:
+    def takes_away(self, name: str) -> bool:
         """Whether what waits for this person leaves them with less than now."""
-        choice, person = self.waiting[name], self.people.get(name)
-        if person is None or not person.part:
+        if not self.is_part(name):
             return False
-        return choice is None or choice[1] < person.grant
-
-    def _apply(self, name: object) -> None:
-        choice = self.waiting.pop(name)
-        person = self.people.setdefault(name, Person())
-        if choice is None:
-            person.part, person.gone = False, True
-        else:
-            person.tier, person.grant = choice
-            person.part, person.gone = True, False
+        choice, person = self.waiting[name], self.people[name]
+        return choice is None or choice[1] < person.grant or choice[2] < person.cap
 
     def bind(self) -> None:
         for name in [n for n in self.waiting if self.takes_away(n)]:
-            self._apply(name)
+            choice, person = self.waiting[name], self.people[name]
+            if choice is None:
+                self._apply(name)
+                continue
+            tier, grant, cap = choice
+            if grant <= person.grant and cap <= person.cap:
+                self._apply(name)
+            else:  # less of one and more of the other: the less binds, the more waits
+                person.tier, person.grant, person.cap = tier, min(grant, person.grant), min(cap, person.cap)
 
     def close_epoch(self) -> None:
         for name in list(self.waiting):
             self._apply(name)
         self.epoch += 1
 
-    def enter(self, period: str) -> None:
-        """The clock says `period`; a new one begins with nothing spent in it."""
-        if period > self.period:
-            self.period = period
-            for person in self.people.values():
-                person.in_period = 0
+    def _apply(self, name: str) -> None:
+        choice = self.waiting.pop(name)
+        if choice is None:
+            if name in self.people:  # who withdraws before they joined never was there
+                self.people[name].part = False
+            return
+        person = self.people.setdefault(name, Person())
+        person.tier, person.grant, person.cap = choice
+        person.part = True
 
-    def standing(self) -> Counter[Key]:
-        """Heads by what the ledger shows of a cohort."""
-        there = ((p, self.left(n)) for n, p in self.people.items() if p.part)
-        return Counter((p.tier, p.grant, p.spent, left) for p, left in there)
+    def pending(self) -> dict[str, int]:
+        """What waits, by kind; a choice that changes nothing is none."""
+        found = dict.fromkeys(("join", "raise", "lower", "move", "withdraw"), 0)
+        for name, choice in self.waiting.items():
+            person = self.people.get(name)
+            if person is None or not person.part:
+                found["join"] += choice is not None
+            elif choice is None:
+                found["withdraw"] += 1
+            elif choice != (person.tier, person.grant, person.cap):
+                kind = "raise" if choice[1] > person.grant else "lower" if choice[1] < person.grant else "move"
+                found[kind] += 1
+        return found
 
-    def key(self, name: object) -> Key:
+    def key(self, name: str) -> Key:
         person = self.people[name]
         return (person.tier, person.grant, person.spent, self.left(name))
 
-    def charge(self, release: int, amounts: dict[object, int]) -> None:
+    def standing(self) -> Counter[Key]:
+        """Heads by what the ledger shows of a cohort."""
+        return Counter(self.key(name) for name, person in self.people.items() if person.part)
+
+    def charge(self, release: int, amounts: dict[str, int]) -> None:
+        period = self.period
         for name, nano in amounts.items():
             person = self.people[name]
-            assert person.part
-            assert nano <= self.left(name), "the ledger took more than this person grants"
-            person.lines.append(Line(release, person.grant, self.epoch, nano))
-            person.in_period += nano
+            assert person.part, "somebody who takes no part was charged"
+            assert nano <= self.left(name), "more was charged than this person grants"
+            if nano:
+                person.lines.append(Line(release, person.tier, person.grant, self.epoch, nano, period))
+        self.charged_in = period
