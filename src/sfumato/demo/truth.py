@@ -1,8 +1,8 @@
 """What a release says and what is true, side by side: allowed here only because the patients are made up.
 
-For each question the truth is counted in the open, `adaptive` answers with the interval that holds for any data, and `affine`
-answers as if budgets had nothing to do with the values. Each answer is made with private noise at half of everyone's budget, in
-a ledger that is forgotten: for real people that would spend their budgets twice.
+For each question the truth is counted in the open; `adaptive` answers with the interval that holds for any data, `affine` as
+if budgets had nothing to do with the values. Each answer is made with private noise at half of everyone's budget, in a ledger
+that is forgotten: for real people that would spend their budgets twice.
 """
 
 from __future__ import annotations
