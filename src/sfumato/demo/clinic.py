@@ -76,11 +76,16 @@ name = "clinic"
 source = "clinic.parquet"
 schema = "clinic.toml"
 
-[people]                       # the public roster: who granted which budget
+[people]                       # the roster: who granted which budget. docs/consent.md says what each key assumes
 source = "roster.parquet"
 person = "patient"
 tier = "consent"
 tiers = { strict = 0.01, standard = 0.2, open = 1.0 }
+# independent = true           # only if you know that what people grant has nothing to do with what you count: here
+                               # it has, and answers would be off by thousands. Without it nothing is assumed
+# roster = "private"           # who chose what is part of their record: the tiers are counted with noise first,
+# head_share = 0.05            # at this share of everyone's own budget
+# living = true                # people join, change and withdraw: living.toml beside this plan does it
 
 [ledger]
 location = "clinic.ledger"

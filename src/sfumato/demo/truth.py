@@ -1,8 +1,8 @@
 """What a release says and what is true, side by side: allowed here only because the patients are made up.
 
 For each question the truth is counted in the open; `adaptive` answers with the interval that holds for any data, `affine` as
-if budgets had nothing to do with the values. Each answer is made with private noise at half of everyone's budget, in a ledger
-that is forgotten: for real people that would spend their budgets twice.
+if budgets had nothing to do with the values. Each answer is made with private noise at half of everyone's budget, in a
+ledger that is forgotten: for real people that would spend their budgets twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 QUESTIONS = {
     "65 or older": "age >= 65",
     "in oncology": "ward = 'oncology'",
-    "stayed 10 days or more": "stay >= 10",
+    "stayed 10+ days": "stay >= 10",
     "from the north": "region = 'north'",
 }
 
