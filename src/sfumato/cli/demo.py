@@ -144,7 +144,5 @@ def show_truth(screen: Console, compared: list[Compared]) -> None:
         table.add_row(c.question, words(c.truth), words(c.adaptive.value), *spans, off, verdict)
     screen.print(table)
     missed, held = sum(not c.holds(c.affine) for c in compared), sum(c.holds(c.adaptive) for c in compared)
-    screen.print(
-        f"affine assumes that consent has nothing to do with the count: {missed} of {len(compared)} intervals miss."
-    )
+    screen.print(f"affine assumes that consent and count are unrelated: {missed} of {len(compared)} intervals miss.")
     screen.print(f"adaptive, the default, assumes nothing: {held} of {len(compared)} hold; in the long run 95% do.")
