@@ -13,7 +13,7 @@ from sfumato.privacy.units import epsilon_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sfumato.demo import Compared
+    from sfumato.demo import Compared, Lived
     from sfumato.people import Estimate
     from sfumato.releases.batch import Outcome
     from sfumato.releases.pipeline import Priced
@@ -33,7 +33,7 @@ def demo(
     """
     from sfumato.cli import show
     from sfumato.cli.plans import outcome_record
-    from sfumato.demo import compare, write_clinic
+    from sfumato.demo import compare, live, write_clinic
     from sfumato.ledger import Ledger
     from sfumato.releases.batch import load
     from sfumato.releases.batch import preview as price_plan
@@ -54,6 +54,7 @@ def demo(
                 "preview": [show.priced_record(p) for p in priced],
                 "releases": [outcome_record(o) for o in outcomes],
                 "truth": [c.to_dict() for c in compare(folder, released=answered(outcomes))],
+                "life": live(folder).to_dict(),
                 "ledger": Ledger.open(loaded.ledger, create=False).balance(loaded.dataset).to_dict(),
             }
         )
@@ -69,10 +70,15 @@ def demo(
     with screen.status("counting"):
         compared = compare(folder, released=answered(outcomes))
     show_truth(screen, compared)
-    _heading(screen, 4, f"sfumato ledger --plan {plan_path}")
+    _heading(screen, 4, "People change their minds", "a plan of its own, with a living roster")
+    with screen.status("two epochs"):
+        lived = live(folder)
+    _show_life(screen, lived)
+    _heading(screen, 5, f"sfumato ledger --plan {plan_path}")
     show.show_balance(screen, Ledger.open(loaded.ledger, create=False).balance(loaded.dataset))
     screen.print("\n[bold]Next[/bold]")
     screen.print(f"  open {outcomes[0].folder / 'report.html'} in a browser", soft_wrap=True)
+    screen.print(f"  open {lived.page}: what a patient gets who asks what was spent on them", soft_wrap=True)
     screen.print(f"  read and change {plan_path}, then sfumato preview {plan_path}", soft_wrap=True)
     screen.print("  docs/consent.md says which setting makes which assumption; docs/for-patients.md is for the patients")
 
@@ -146,3 +152,26 @@ def show_truth(screen: Console, compared: list[Compared]) -> None:
     missed, held = sum(not c.holds(c.affine) for c in compared), sum(c.holds(c.adaptive) for c in compared)
     screen.print(f"affine assumes that consent and count are unrelated: {missed} of {len(compared)} intervals miss.")
     screen.print(f"adaptive, the default, assumes nothing: {held} of {len(compared)} hold; in the long run 95% do.")
+
+
+def _show_life(screen: Console, lived: Lived) -> None:
+    """Who changed what, from when it holds, and the receipt of the one who left."""
+    plan, minds, (before, after) = lived.plan, lived.minds, lived.answers
+    first, second = (f"{heads:,}" for heads in lived.people)
+    table = _table("", "")
+    for words, holds in (
+        ("import choices.parquet", "everybody but one patient chose a tier"),
+        ("epoch", f"epoch 1: {first} people; over65 is released: {before.words(before.value)}"),
+        (f"withdraw {minds.leaves}", "granted open; holds from the next release on"),
+        (f"change {minds.lowers} strict", "granted standard; holds from the next release on"),
+        (f"join {minds.joins} open", "holds from the next epoch on"),
+        ("epoch", f"epoch 2: {second} people; over65 is released anew: {after.words(after.value)}"),
+    ):
+        table.add_row(f"sfumato people {plan.name} [bold]{words}[/bold]", holds)
+    table.columns[1].justify = "left"
+    screen.print(table)
+    screen.print(f"[bold]sfumato receipt {minds.leaves} --plan {plan} --html {lived.page}[/bold]", soft_wrap=True)
+    for line in lived.receipt["lines"]:
+        spent = f"ε {line['charged']} of the {line['grant']} granted then"
+        screen.print(f"  {line['name']}, epoch {line['epoch']}, for {line['recipient'] or 'everybody'}: {spent}")
+    screen.print(f"  in all ε {lived.receipt['spent']}, and nothing more: they left. What was published stays published.")
