@@ -1,7 +1,7 @@
 """A year in the made-up clinic: people choose, a count is released, three change their minds, and one asks for a receipt.
 
-Everything goes through a plan of its own, `living.toml`, so that the ledger of `plan.toml` stays as it is. What was done once
-is found done: a second run goes on where the first one ended.
+Everything goes through a plan of its own, `living.toml`, so that the ledger of `plan.toml` stays as it is. What was done
+once is found done: a second run goes on where the first one ended.
 """
 
 from __future__ import annotations
