@@ -1,0 +1,68 @@
+"""A receipt as one page that the person themselves can read: plain words, no scripts, wide enough for a phone."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.ledger import Receipt
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1d2433; --soft: #5b6478; --line: #d9dee8; --back: #fff; --card: #f5f7fb; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e9f0; --soft: #a3abbd; --line: #3a4254; --back: #151922; --card: #1e2430; } }
+body { font: 17px/1.6 system-ui, sans-serif; color: var(--ink); background: var(--back);
+  max-width: 40rem; margin: 1.5rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+.soft { color: var(--soft); } .big { font-size: 1.6rem; font-weight: 600; }
+.card { background: var(--card); border-left: 4px solid #0072b2; padding: .7rem 1rem; margin: .8rem 0; }
+.stop { border-left-color: #d55e00; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: .3rem 0; }
+dt { color: var(--soft); } dd { margin: 0; text-align: right; font-variant-numeric: tabular-nums; }
+.bar { height: .7rem; background: var(--line); border-radius: .35rem; overflow: hidden; }
+.bar i { display: block; height: 100%; background: #0072b2; }
+"""
+WHAT_EPSILON_IS = (
+    "The amounts are in ε (epsilon), a measure of how much a published figure can tell about one person: at 0 it tells nothing, "
+    "at 0.1 anybody's guess about you gets at most about a tenth more likely than if your record had not been used, and every "
+    "use adds up."
+)
+CANNOT_BE_UNDONE = (
+    "What was published stays published. You can lower your grant or withdraw at any time; from the next release on this "
+    "holds, but it takes nothing back of what is listed here, and nothing that was spent is given back."
+)
+
+
+def receipt_page(receipt: Receipt) -> str:
+    """The page for one person.
+
+    Parameters
+    ----------
+    receipt : Receipt
+        What `Life.receipt` gave.
+
+    Returns
+    -------
+    str
+        HTML, complete in itself.
+    """
+    made = receipt.to_dict()
+    parts = [
+        "<h1>What was learnt about you</h1>",
+        f"<p class=soft>{_text(made['dataset'])} · for {_text(made['person'])}</p>",
+        _now(made),
+        f"<p>{_text(WHAT_EPSILON_IS)}</p>",
+        "<h2>What your record was used for</h2>",
+        *(_line(line) for line in made["lines"]),
+        "" if made["lines"] else "<p>Nothing yet.</p>",
+        "<h2>What cannot be undone</h2>",
+        f"<p class='card stop'>{_text(CANNOT_BE_UNDONE)}</p>",
+    ]
+    body = "\n".join(p for p in parts if p)
+    return (
+        "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        f"<title>What was learnt about you: {_text(made['dataset'])}</title><style>{_STYLE}</style></head>"
+        f"<body>\n{body}\n</body></html>\n"
+    )
