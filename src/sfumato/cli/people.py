@@ -131,8 +131,7 @@ def bring(
     with console(stderr=True).status(f"reading {file.name}") as status:
         found = read_roster(file, roster, person=person_column(plan, roster))
         status.update(f"writing down {len(found.grants):,} choices")
-        life.bring(found.persons, found.grants, missing=missing)
-    pending = life.pending()
+        pending = life.bring(found.persons, found.grants, missing=missing)
     if as_json:
         print_json({"people": len(found.grants), "notes": list(found.notes), "pending": pending.to_dict()})
         return

@@ -69,3 +69,29 @@ def show_standing(console: Console, record: dict[str, Any]) -> None:
         console.print(table)
     waits = ", ".join(f"{n:,} {kind}" for kind, n in record["pending"].items() if n and kind != "total")
     console.print(f"Choices that wait: {waits or 'none'}.", markup=False)
+
+
+def show_receipt(console: Console, made: dict[str, Any]) -> None:
+    """What was spent on one person, line by line, and what is left."""
+    held = "withdrew" if made["withdrawn"] else f"grants ε {made['grant']}" + (f" ({made['tier']})" if made["tier"] else "")
+    console.print(f"{made['person']} in {made['dataset']}: {held}; spent {made['spent']}.", markup=False)
+    if made["lines"]:
+        table = Table(show_edge=False, pad_edge=False)
+        for head, side in (
+            *(("no.", "right"), ("release", "left"), ("for", "left"), ("when", "left"), ("epoch", "right")),
+            *(("grant then", "right"), ("charged ε", "right")),
+        ):
+            table.add_column(head, justify=side)  # type: ignore[arg-type]
+        for line in made["lines"]:
+            grant = line["grant"] + (f" ({line['tier']})" if line["tier"] else "")
+            name = (line["name"] or "") + ("" if line["state"] == "committed" else f" ({line['state']})")
+            cells = (line["release"], name, line["recipient"] or "everybody", line["at"], line["epoch"], grant, line["charged"])
+            table.add_row(*(escape(str(cell)) for cell in cells))
+        console.print(table)
+    console.print(f"Left for life: {made['left_for_life']}.", markup=False)
+    if made["per_period"] is not None:
+        said = f"Left in {made['period']}: {made['left_in_period']} of {made['per_period']} (spent {made['spent_in_period']})."
+        console.print(said, markup=False)
+    if made["waiting"]:
+        console.print(f"Chosen, and not in force yet: {made['waiting']}.", markup=False)
+    console.print("What was spent cannot be undone.", markup=False)

@@ -105,8 +105,10 @@ class Part:
     def after(self, price: Charge) -> Standing:
         """Where people stand once the `price` was paid: for the next release of a plan."""
         each = self.charge(price).people
-        spent, left = np.asarray(self.standing.spent) + each, np.asarray(self.standing.left) - each
-        return replace(self.standing, spent=spent, left=left)
+        standing = self.standing
+        return replace(
+            standing, spent=standing.spent + each, left=standing.left - each, in_period=standing.in_period + each
+        )
 
     def lookup(self, taking_part: Any, release_id: int) -> Lookup:
         """From persons to what the release may use of them; `taking_part` is the ledger's, which charged it."""
@@ -125,13 +127,14 @@ class Part:
         if less:
             said.append(f"{less:,} of {self.people:,} people take part with less than was asked: they have less left")
         if none:
-            said.append(f"{none:,} people of the roster take no part: they withdrew or have too little left")
+            said.append(f"{none:,} people of the roster take no part: they have too little left")
         return tuple(said)
 
     def record(self, price: Charge) -> dict[str, Any]:
         """For the certificate: the epoch, and who was charged what, by tier and by cohort.
 
-        A person's own line is that of their tier, grant and spending before the release, which their receipt tells.
+        A person's own line is that of their tier, grant and spending before the release (with caps per period, also in that
+        period), which their receipt tells.
         """
         charged = self.charge(price).people
         assert charged is not None
@@ -151,6 +154,7 @@ class Part:
             "tier": _tiers(standing)[place],
             "granted": epsilon_text(int(standing.grants[place])),
             "spent_before": epsilon_text(int(standing.spent[place])),
+            **({} if standing.period is None else {"spent_in_period": epsilon_text(int(standing.in_period[place]))}),
             "people": int(self.heads[place]),
             "charged": epsilon_text(charged),
         }
@@ -167,8 +171,8 @@ class Part:
         return out
 
     def _digest(self, charged: NanoArray) -> str:
-        """Of grants, spending before, head counts and charges, cohort by cohort in the ledger's order."""
-        vectors = (self.standing.grants, self.standing.spent, self.heads, charged)
+        """Of grants, spending before, in all and in the period, head counts and charges, cohort by cohort."""
+        vectors = (self.standing.grants, self.standing.spent, self.standing.in_period, self.heads, charged)
         return hashlib.sha256(b"".join(np.asarray(v, dtype="<i8").tobytes() for v in vectors)).hexdigest()
 
     def _names(self) -> tuple[str, ...] | None:
@@ -202,31 +206,22 @@ def admitted(request: Request, facts: Facts, standing: Standing | None, *, as_gr
     part = Part.of(request, standing, as_granted=as_granted)
     if not part.people:
         raise BudgetError(
-            f"nobody can pay for release {request.name!r}: in epoch {standing.epoch} everybody withdrew or has too little "
-            "left. Lower its epsilon or share, or wait until people grant more. Nothing was spent"
+            f"nobody can pay for release {request.name!r}: in epoch {standing.epoch} everybody withdrew or has too "
+            "little left. Lower its epsilon or share, or wait until people grant more. Nothing was spent"
         )
     if request.epsilon is not None:
         return part, replace(facts, budgets=None, rows=part.people)
     return part, replace(facts, budgets=part.budgets(), granted=part.granted(), rows=part.people)
 
 
-def charged_to(certificate: Mapping[str, Any], *, tier: str | None, granted: str, spent_before: str) -> str | None:
-    """What a certificate says a person was charged; None where it lists too many cohorts to tell.
+def charged_to(certificate: Mapping[str, Any], **line: Any) -> str | None:
+    """What a certificate says that a person was charged, in ε; None where it lists no such cohort, or none at all.
 
-    Parameters
-    ----------
-    certificate : mapping
-        That of a release on a living roster.
-    tier, granted, spent_before : str
-        The person's line, as their receipt has it.
-
-    Returns
-    -------
-    str or None
-        In ε.
+    `line` is the person's: `tier`, `granted`, `spent_before` and, with caps per period, `spent_in_period`.
     """
-    line = {"tier": tier, "granted": granted, "spent_before": spent_before}
-    for cohort in certificate["living"]["cohorts"] or ():
-        if all(cohort[key] == value for key, value in line.items()):
-            return str(cohort["charged"])
-    return None
+    found = {
+        cohort["charged"]
+        for cohort in certificate["living"]["cohorts"] or ()
+        if all(cohort[key] == value for key, value in line.items())
+    }
+    return found.pop() if len(found) == 1 else None

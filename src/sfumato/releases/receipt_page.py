@@ -66,3 +66,55 @@ def receipt_page(receipt: Receipt) -> str:
         f"<title>What was learnt about you: {_text(made['dataset'])}</title><style>{_STYLE}</style></head>"
         f"<body>\n{body}\n</body></html>\n"
     )
+
+
+def _now(made: Mapping[str, Any]) -> str:
+    """What holds now, first in a line and then in figures."""
+    if made["withdrawn"]:
+        line = "You have withdrawn: no later release uses your record."
+    elif not float(made["grant"]):
+        line = "You are not taking part yet."
+    else:
+        tier = f" ({_text(made['tier'])})" if made["tier"] else ""
+        line = f"You grant {_text(made['grant'])}{tier} in all; {_text(made['spent'])} of it was used."
+    rows = {"used so far": made["spent"], "left for life": made["left_for_life"]}
+    if made["per_period"] is not None:
+        rows |= {
+            f"you grant in one period (now: {made['period']})": made["per_period"],
+            "used in this period": made["spent_in_period"],
+            "left in this period": made["left_in_period"],
+        }
+    waits = f"<p>You have chosen <b>{_text(made['waiting'])}</b>; {_from(made)}.</p>" if made["waiting"] else ""
+    return f"<div class=card><p class=big>{line}</p>{_bar(made)}{_pairs(rows)}{waits}</div>"
+
+
+def _from(made: Mapping[str, Any]) -> str:
+    soon = "it holds from the next release on"
+    return soon if made["waiting"] == "withdraw" else "it holds from the next epoch on, and at the next release if it is less"
+
+
+def _bar(made: Mapping[str, Any]) -> str:
+    whole = float(made["spent"]) + float(made["left_for_life"])
+    part = 0.0 if not whole else 100 * float(made["spent"]) / whole
+    return f"<div class=bar role=img aria-label='{part:.0f}% used'><i style='width:{part:.1f}%'></i></div>"
+
+
+def _line(line: Mapping[str, Any]) -> str:
+    failed = {"failed": "It failed; what it cost stays used.", "reserved": "It was not finished; what it cost stays used."}
+    rows = {
+        "used": line["charged"],
+        "for": line["recipient"] or "everybody",
+        "when": line["at"].replace("T", ", ").removesuffix("Z") + " UTC",
+        "you granted then": line["grant"] + (f" ({line['tier']})" if line["tier"] else ""),
+        "number in the books": line["release"],
+    }
+    note = f"<p class=soft>{failed[line['state']]}</p>" if line["state"] in failed else ""
+    return f"<div class=card><b>{_text(line['name'] or 'a release without a name')}</b>{_pairs(rows)}{note}</div>"
+
+
+def _pairs(rows: Mapping[str, Any]) -> str:
+    return "<dl>" + "".join(f"<dt>{_text(k)}</dt><dd>{_text(v)}</dd>" for k, v in rows.items()) + "</dl>"
+
+
+def _text(value: Any) -> str:
+    return html.escape(str(value), quote=True)
