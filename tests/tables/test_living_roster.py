@@ -66,6 +66,12 @@ def test_every_way_to_charge_four_people(charges: tuple[int, ...]) -> None:
     assert everybody == len(ROWS) - 1  # whoever has no name is nobody
 
 
+def test_groups_that_are_called_as_the_tiers_are_still_found_by_budget() -> None:
+    named = PersonBudgets(BUDGETS.levels, BUDGETS.counts, names=("strict", "open"))
+    table = open_table(ROWS, schema=SCHEMA, budgets=MENU).with_budgets(MENU.charged(lookup({"1": 10, "2": 20})))
+    assert opened(PersonalTable(table, named).group_sums()) == [1, 2]
+
+
 def test_two_spellings_of_one_person_do_not_have_twice_the_rows() -> None:
     composed, apart = "Zo\u00e9", "Zoe\u0301"
     frame = pd.DataFrame({"who": [composed, composed, apart, apart], "age": [1, 2, 3, 4]})

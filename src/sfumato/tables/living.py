@@ -123,12 +123,8 @@ class LivingRoster(Roster):
         raise InputError("the people of a living roster are in the ledger: see Table.people.standing()")
 
     def charged(self, lookup: Lookup) -> Self:
-        """The roster for one release that was charged: `lookup` says who may be used for how much."""
-        return replace(self, lookup=lookup, _joined=[])
-
-    def nano_of_keys(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The keys themselves: a person's key is what the release may use of their budget."""
-        return keys
+        """The roster for one release that was charged: `lookup` says who may be used for how much, whatever their tier."""
+        return replace(self, tiers_nano=(), lookup=lookup, _joined=[])
 
     def findings(self, persons: Any = None) -> tuple[str, ...]:
         """None: what there is to say about the people, the ledger says."""
