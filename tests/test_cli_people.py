@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from sfumato.cli import app
 from typer.testing import CliRunner
+
+from sfumato.cli import app
 
 RUNNER = CliRunner()
 PLAN = """
@@ -182,7 +183,9 @@ def test_a_preview_writes_nothing(home: Path) -> None:
     before = {p.name: p.read_bytes() for p in home.iterdir() if p.is_file() and not p.name.endswith(("-wal", "-shm"))}
     found = run("preview", "plan.toml", "--json")
     assert any("1 choices wait" in note for note in found["findings"])
-    assert {p.name: p.read_bytes() for p in home.iterdir() if p.is_file() and not p.name.endswith(("-wal", "-shm"))} == before
+    assert {
+        p.name: p.read_bytes() for p in home.iterdir() if p.is_file() and not p.name.endswith(("-wal", "-shm"))
+    } == before
 
 
 def test_a_roster_that_never_changes_has_no_such_commands(home: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+
 import sfumato as sf
 from sfumato.errors import BudgetError, InputError
 from sfumato.ledger import Receipt

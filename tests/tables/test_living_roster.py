@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+
 from sfumato.errors import InputError, SchemaError, SfumatoError
 from sfumato.privacy import Meter, PersonBudgets
 from sfumato.tables import Numeric, PersonalTable, PrivacyUnit, Roster, Schema

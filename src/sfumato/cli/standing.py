@@ -85,12 +85,22 @@ def show_receipt(console: Console, made: dict[str, Any]) -> None:
         for line in made["lines"]:
             grant = line["grant"] + (f" ({line['tier']})" if line["tier"] else "")
             name = (line["name"] or "") + ("" if line["state"] == "committed" else f" ({line['state']})")
-            cells = (line["release"], name, line["recipient"] or "everybody", line["at"], line["epoch"], grant, line["charged"])
+            cells = (
+                line["release"],
+                name,
+                line["recipient"] or "everybody",
+                line["at"],
+                line["epoch"],
+                grant,
+                line["charged"],
+            )
             table.add_row(*(escape(str(cell)) for cell in cells))
         console.print(table)
     console.print(f"Left for life: {made['left_for_life']}.", markup=False)
     if made["per_period"] is not None:
-        said = f"Left in {made['period']}: {made['left_in_period']} of {made['per_period']} (spent {made['spent_in_period']})."
+        said = (
+            f"Left in {made['period']}: {made['left_in_period']} of {made['per_period']} (spent {made['spent_in_period']})."
+        )
         console.print(said, markup=False)
     if made["waiting"]:
         console.print(f"Chosen, and not in force yet: {made['waiting']}.", markup=False)

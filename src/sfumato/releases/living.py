@@ -105,10 +105,9 @@ class Part:
     def after(self, price: Charge) -> Standing:
         """Where people stand once the `price` was paid: for the next release of a plan."""
         each = self.charge(price).people
+        assert each is not None
         standing = self.standing
-        return replace(
-            standing, spent=standing.spent + each, left=standing.left - each, in_period=standing.in_period + each
-        )
+        return replace(standing, spent=standing.spent + each, left=standing.left - each, in_period=standing.in_period + each)
 
     def lookup(self, taking_part: Any, release_id: int) -> Lookup:
         """From persons to what the release may use of them; `taking_part` is the ledger's, which charged it."""

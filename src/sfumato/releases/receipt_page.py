@@ -25,9 +25,9 @@ dt { color: var(--soft); } dd { margin: 0; text-align: right; font-variant-numer
 .bar i { display: block; height: 100%; background: #0072b2; }
 """
 WHAT_EPSILON_IS = (
-    "The amounts are in ε (epsilon), a measure of how much a published figure can tell about one person: at 0 it tells nothing, "
-    "at 0.1 anybody's guess about you gets at most about a tenth more likely than if your record had not been used, and every "
-    "use adds up."
+    "The amounts are in ε (epsilon), which measures how much a published figure can tell about one person. At 0 it tells "
+    "nothing; at 0.1 the odds of anybody's guess about you change by about a tenth at most, compared with your record not "
+    "having been used; and every use adds up."
 )
 CANNOT_BE_UNDONE = (
     "What was published stays published. You can lower your grant or withdraw at any time; from the next release on this "
@@ -90,7 +90,9 @@ def _now(made: Mapping[str, Any]) -> str:
 
 def _from(made: Mapping[str, Any]) -> str:
     soon = "it holds from the next release on"
-    return soon if made["waiting"] == "withdraw" else "it holds from the next epoch on, and at the next release if it is less"
+    return (
+        soon if made["waiting"] == "withdraw" else "it holds from the next epoch on, and at the next release if it is less"
+    )
 
 
 def _bar(made: Mapping[str, Any]) -> str:

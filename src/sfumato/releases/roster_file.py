@@ -96,5 +96,7 @@ def _epsilons(grants: Any, path: str | Path) -> Any:
     numbers = pd.to_numeric(grants, errors="coerce").to_numpy(dtype=np.float64)
     wrong = int((~np.isfinite(numbers) | (numbers <= 0)).sum())
     if wrong:
-        raise InputError(f"{wrong:,} people in {path} have an epsilon that is no number above 0; correct it or leave them out")
+        raise InputError(
+            f"{wrong:,} people in {path} have an epsilon that is no number above 0; correct it or leave them out"
+        )
     return numbers

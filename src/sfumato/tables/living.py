@@ -78,11 +78,15 @@ class LivingRoster(Roster):
             raise InputError(f"budgets: period is {', '.join(map(repr, PERIODS))}; got {period!r}")
         caps = per_period or {}
         if not isinstance(caps, Mapping):
-            raise InputError(f"budgets: per_period gives each tier's cap in a period, as {{'open': 0.5}}; got {per_period!r}")
+            raise InputError(
+                f"budgets: per_period gives each tier's cap in a period, as {{'open': 0.5}}; got {per_period!r}"
+            )
         if bool(caps) != (period is not None):
             raise InputError("budgets: caps per period need both, period = 'year' and per_period = {tier = epsilon}")
         if unknown := [name for name in caps if name not in dict(menu)]:
-            raise InputError(f"budgets: per_period names an unknown tier {unknown[0]!r}; {did_you_mean(unknown[0], dict(menu))}")
+            raise InputError(
+                f"budgets: per_period names an unknown tier {unknown[0]!r}; {did_you_mean(unknown[0], dict(menu))}"
+            )
         each = tuple(sorted((name, positive_nano(e, f"epsilon per {period} of tier {name!r}")) for name, e in caps.items()))
         if person is not None and (not isinstance(person, str) or not person):
             raise InputError(f"budgets: person names the column with people's identifiers, got {person!r}")
