@@ -80,7 +80,7 @@ def demo(
     screen.print(f"  open {outcomes[0].folder / 'report.html'} in a browser", soft_wrap=True)
     screen.print(f"  open {lived.page}: what a patient gets who asks what was spent on them", soft_wrap=True)
     screen.print(f"  read and change {plan_path}, then sfumato preview {plan_path}", soft_wrap=True)
-    screen.print("  docs/consent.md says which setting makes which assumption; docs/for-patients.md is for the patients")
+    screen.print("  docs/consent.md: which setting makes which assumption; docs/for-patients.md: for the patients")
 
 
 def answered(outcomes: list[Outcome]) -> dict[str, Estimate]:
@@ -101,7 +101,7 @@ def _table(*heads: str) -> Any:
 
     table = Table(show_edge=False, pad_edge=False, box=None)
     for place, head in enumerate(heads):
-        table.add_column(head, justify="left" if place == 0 else "right")
+        table.add_column(head, justify="left" if place == 0 or len(heads) == 2 else "right")
     return table
 
 
@@ -124,6 +124,7 @@ def _show_errors(screen: Console, priced: Priced) -> None:
 
 def _show_releases(screen: Console, outcomes: list[Outcome]) -> None:
     """The answers; the promise of the first."""
+    from sfumato.cli.show import answer_lines
     from sfumato.people import Estimate
 
     for outcome in outcomes:
@@ -131,12 +132,9 @@ def _show_releases(screen: Console, outcomes: list[Outcome]) -> None:
         screen.print(f"[bold]{outcome.name}[/bold] → {outcome.folder}{paid}", soft_wrap=True)
         result = outcome.result
         if isinstance(result, Estimate):
-            low, high = map(result.words, result.interval(0.95))
-            narrow = " to ".join(map(result.words, result.interval(0.95, independent=True)))
-            screen.print(f"  [bold]{result.words(result.value)}[/bold] people by {result.mechanism}")
-            screen.print(f"  {low} to {high}: 95% interval for any data; {narrow} if consent and value are unrelated")
+            screen.print("\n".join(answer_lines(result)))
         else:
-            screen.print(f"  {len(result.to_frame())} bins by {outcome.certificate['mechanism']}, in data.parquet")
+            screen.print(f"{len(result.to_frame())} bins by {outcome.certificate['mechanism']}, in data.parquet")
     screen.print(outcomes[0].certificate["guarantee"]["sentence"], style="dim")
 
 
@@ -156,21 +154,19 @@ def show_truth(screen: Console, compared: list[Compared]) -> None:
 
 def _show_life(screen: Console, lived: Lived) -> None:
     """Who changed what, from when it holds, and the receipt of the one who left."""
-    plan, minds, (before, after) = lived.plan, lived.minds, lived.answers
-    first, second = (f"{heads:,}" for heads in lived.people)
-    table = _table("", "")
+    minds, (first, second) = lived.minds, (f"{heads:,} people take part" for heads in lived.people)
+    table = _table("sfumato people living.toml ...", "")
     for words, holds in (
-        ("import choices.parquet", "everybody but one patient chose a tier"),
-        ("epoch", f"epoch 1: {first} people; over65 is released: {before.words(before.value)}"),
+        ("import choices.parquet", "all patients but one chose a tier"),
+        ("epoch", f"epoch 1 begins; over65: {first}"),
         (f"withdraw {minds.leaves}", "granted open; holds from the next release on"),
-        (f"change {minds.lowers} strict", "granted standard; holds from the next release on"),
-        (f"join {minds.joins} open", "holds from the next epoch on"),
-        ("epoch", f"epoch 2: {second} people; over65 is released anew: {after.words(after.value)}"),
+        (f"change {minds.lowers} strict", "granted standard; more is spent than strict allows: no more is"),
+        (f"join {minds.joins} open", "starts at zero, from the next epoch on"),
+        ("epoch", f"epoch 2 begins; over65 again: {second}"),
     ):
-        table.add_row(f"sfumato people {plan.name} [bold]{words}[/bold]", holds)
-    table.columns[1].justify = "left"
+        table.add_row(f"[bold]{words}[/bold]", holds)
     screen.print(table)
-    screen.print(f"[bold]sfumato receipt {minds.leaves} --plan {plan} --html {lived.page}[/bold]", soft_wrap=True)
+    screen.print(f"[bold]sfumato receipt {minds.leaves} --plan {lived.plan} --html {lived.page}[/bold]", soft_wrap=True)
     for line in lived.receipt["lines"]:
         spent = f"ε {line['charged']} of the {line['grant']} granted then"
         screen.print(f"  {line['name']}, epoch {line['epoch']}, for {line['recipient'] or 'everybody'}: {spent}")
