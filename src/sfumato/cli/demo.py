@@ -117,13 +117,13 @@ def _show_errors(screen: Console, priced: Priced) -> None:
         errors = (offer.errors.independent, offer.errors.at[1], offer.errors.worst)
         table.add_row(f"{mark} {offer.mechanism}", *(f"{e:,.0f}" for e in errors), *map(epsilon_text, ends))
     request = priced.request
-    screen.print(f"{request.name}, a {request.kind} where {request.where}: expected error in people by mechanism,")
+    screen.print(f"{request.name}, a {request.kind} where {request.where}: expected error in people,")
     screen.print("by how far the strict tier differs from the others")
     screen.print(table)
 
 
 def _show_releases(screen: Console, outcomes: list[Outcome]) -> None:
-    """The answers; the promise of the first."""
+    """The answers."""
     from sfumato.cli.show import answer_lines
     from sfumato.people import Estimate
 
@@ -135,7 +135,7 @@ def _show_releases(screen: Console, outcomes: list[Outcome]) -> None:
             screen.print("\n".join(answer_lines(result)))
         else:
             screen.print(f"{len(result.to_frame())} bins by {outcome.certificate['mechanism']}, in data.parquet")
-    screen.print(outcomes[0].certificate["guarantee"]["sentence"], style="dim")
+    screen.print("Nobody loses more than they granted (see 5.); report.html has the whole promise in words.", style="dim")
 
 
 def show_truth(screen: Console, compared: list[Compared]) -> None:
@@ -154,13 +154,13 @@ def show_truth(screen: Console, compared: list[Compared]) -> None:
 
 def _show_life(screen: Console, lived: Lived) -> None:
     """Who changed what, from when it holds, and the receipt of the one who left."""
-    minds, (first, second) = lived.minds, (f"{heads:,} people take part" for heads in lived.people)
+    minds, (first, second) = lived.minds, (f"{heads:,} take part" for heads in lived.people)
     table = _table("sfumato people living.toml ...", "")
     for words, holds in (
         ("import choices.parquet", "all patients but one chose a tier"),
         ("epoch", f"epoch 1 begins; over65: {first}"),
         (f"withdraw {minds.leaves}", "granted open; holds from the next release on"),
-        (f"change {minds.lowers} strict", "granted standard; more is spent than strict allows: no more is"),
+        (f"change {minds.lowers} strict", "granted standard; strict is spent already: no more"),
         (f"join {minds.joins} open", "starts at zero, from the next epoch on"),
         ("epoch", f"epoch 2 begins; over65 again: {second}"),
     ):
@@ -170,4 +170,4 @@ def _show_life(screen: Console, lived: Lived) -> None:
     for line in lived.receipt["lines"]:
         spent = f"ε {line['charged']} of the {line['grant']} granted then"
         screen.print(f"  {line['name']}, epoch {line['epoch']}, for {line['recipient'] or 'everybody'}: {spent}")
-    screen.print(f"  in all ε {lived.receipt['spent']}, and nothing more: they left. What was published stays published.")
+    screen.print(f"  in all ε {lived.receipt['spent']}. They left: nothing more is spent; what is published stays.")
