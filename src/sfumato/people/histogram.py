@@ -25,7 +25,9 @@ from sfumato.histograms.bins import Bins
 from sfumato.histograms.result import Histogram, RangeAnswer
 from sfumato.people.cells import CellBracket, bracket_interval
 from sfumato.people.estimate import Bracket
+from sfumato.people.gaps import bias_at
 from sfumato.people.mechanisms.affine import optimal_cap
+from sfumato.people.question import Question
 from sfumato.privacy import NANO, Charge, Exact, Meter, PersonBudgets, as_epsilon
 from sfumato.privacy.terms import Terms
 from sfumato.registry import Mechanism
@@ -172,9 +174,23 @@ class PersonalHistogramPlan:
 
     @property
     def bias_bound(self) -> float:
-        """How far a bin's expected count may lie from the truth, for the worst possible data."""
+        """The most that a bin can be off on average, over all data."""
         n = self.budgets.people
         return float(np.dot(self.budgets.counts, np.abs(self.weights / self.mass - 1 / n))) * n / 2
+
+    @property
+    def assumes_independence(self) -> bool:
+        return self.imbalance > 1e-12
+
+    @property
+    def worst_rmse(self) -> float:
+        """Of a bin, over all data."""
+        return float(np.hypot(self.bias_bound, np.sqrt(2) * self.noise_scale))
+
+    def error_at(self, gap: float) -> float:
+        """Of a bin whose share differs by `gap` between the stricter people and the rest; `gaps` says what that is."""
+        bias = bias_at(Question(self.terms), self.weights / self.mass, gap)
+        return float(np.hypot(self.expected_rmse, bias))
 
     def run(self, sums: Callable[[Integers], Exact[Integers]], meter: Meter) -> PersonalHistogram:
         """`sums` returns the weighted sum of every bin for a weight per person group."""

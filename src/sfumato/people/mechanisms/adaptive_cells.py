@@ -134,6 +134,10 @@ class AdaptiveHistogramPlan:
     def _reach(self) -> float:
         return self.budgets.people * self.terms.rows_per_person / self.safe_scale
 
+    @property
+    def assumes_independence(self) -> bool:
+        return False
+
     @cached_property
     def expected_rmse(self) -> float:
         """Per bin, if budgets and values are independent and people spread evenly; see `error_at` for when they are not."""
