@@ -132,11 +132,11 @@ def cell_table(quick: bool = False) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``draws`` per gap and pattern; ``affine`` and ``safe`` (errors of a bin, in people), ``independent`` (times affine), ``worst`` (times safe, over all
-        gaps and patterns), ``at_gap`` (the same at single gaps), ``coverage`` (least and most over gaps and patterns, of the
-        interval printed first) and ``coverage_half`` (of a range of half the bins), ``one_bin``, ``tenth`` and ``half``: the
-        worst bin, and the worst ranges of a tenth and half of the bins, times the safe noise of the same bins; ``expected``
-        and ``expected_worst``: what the plan said beforehand of the two ratios.
+        ``draws`` per gap and pattern; ``affine`` and ``safe`` (errors of a bin, in people), ``independent`` (times affine),
+        ``worst`` (times safe, over all gaps and patterns), ``at_gap`` (the same at single gaps), ``coverage`` (least and most
+        over gaps and patterns, of the interval printed first) and ``coverage_half`` (of a range of half the bins),
+        ``one_bin``, ``tenth`` and ``half``: the worst bin, and the worst ranges of a tenth and half of the bins, times the
+        safe noise of the same bins; ``expected`` and ``expected_worst``: what the plan said beforehand of the two ratios.
     """
     rng = np.random.default_rng(7)
     found = []
