@@ -21,7 +21,7 @@ from sfumato.bench.people_learning import learn, learning_claims
 from sfumato.bench.people_partition import big_count, partition_claims, partition_times
 from sfumato.privacy import PersonBudgets
 
-PARTS = ("counts", "partition", "learning", "leaning", "coverage", "consent", "big_count")
+PARTS = ("counts", "ranges", "partition", "learning", "leaning", "coverage", "consent", "big_count")
 
 
 def _silent(_: str) -> None:
@@ -43,10 +43,11 @@ def run(
     if "counts" in wanted:
         figures["counts"] = error_table(sizes, progress)
         claims += table_claims(figures["counts"], sizes)
+    if "ranges" in wanted:
         figures["range_counts"] = {
             str(n): range_counts(
                 n,
-                queries=20 if quick else 100,
+                queries=20 if quick else 60,
                 attributes=(1, 3) if quick else (1, 3, 14),
                 profiles=("three tiers",) if quick else tuple(p for p in PROFILES if p != "normal clipped"),
                 progress=progress,
