@@ -24,7 +24,9 @@ from sfumato.errors import BudgetError, InputError
 from sfumato.histograms.bins import Bins
 from sfumato.histograms.result import Histogram, RangeAnswer
 from sfumato.people.error_law import LaplacePlusNormal
+from sfumato.people.gaps import bias_at
 from sfumato.people.mechanisms.affine import optimal_cap
+from sfumato.people.question import Question
 from sfumato.privacy import NANO, Charge, Exact, Meter, PersonBudgets, as_epsilon
 from sfumato.privacy.terms import Terms
 from sfumato.registry import Mechanism
@@ -134,6 +136,26 @@ class PersonalHistogramPlan:
         spread = self.budgets.people**2 * share * (1 - share) * self.imbalance
         return float(np.sqrt(spread + 2 * self.noise_scale**2))
 
+    @property
+    def bias_bound(self) -> float:
+        """The most that a bin can be off on average, over all data."""
+        n = self.budgets.people
+        return float(np.dot(self.budgets.counts, np.abs(self.weights / self.mass - 1 / n))) * n / 2
+
+    @property
+    def assumes_independence(self) -> bool:
+        return self.imbalance > 1e-12
+
+    @property
+    def worst_rmse(self) -> float:
+        """Of a bin, over all data."""
+        return float(np.hypot(self.bias_bound, np.sqrt(2) * self.noise_scale))
+
+    def error_at(self, gap: float) -> float:
+        """Of a bin whose share differs by `gap` between the stricter people and the rest; `gaps` says what that is."""
+        bias = bias_at(Question(self.terms), self.weights / self.mass, gap)
+        return float(np.hypot(self.expected_rmse, bias))
+
     def run(self, sums: Callable[[Integers], Exact[Integers]], meter: Meter) -> PersonalHistogram:
         """`sums` returns the weighted sum of every bin for a weight per person group."""
         noisy = meter.laplace(
@@ -146,7 +168,6 @@ class PersonalHistogramPlan:
         counts = noisy.astype(np.float64) * n / self.mass
         share = np.clip(counts / n, 1 / n, 1 - 1 / n)
         left = np.sqrt(2 * self.noise_scale**2 + n**2 * share * (1 - share) * self.imbalance)
-        worst = float(np.dot(self.budgets.counts, np.abs(self.weights / self.mass - 1 / n))) * n / 2
         return PersonalHistogram(
             counts=counts,
             bins=self.bins,
@@ -159,7 +180,7 @@ class PersonalHistogramPlan:
             expected_rmse=self.expected_rmse,
             warnings=(
                 f"Everybody enters with their own budget: counts are right on average if budgets are independent of the "
-                f"values; in the worst case a bin is off by {math.ceil(worst):,} people.",
+                f"values; in the worst case a bin is off by {math.ceil(self.bias_bound):,} people.",
             )
             if self.imbalance > 1e-12
             else (),

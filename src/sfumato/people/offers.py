@@ -11,7 +11,8 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.histograms.offers import bins_asked, finished
 from sfumato.offers import AUTO, Facts, Offer, Request
-from sfumato.people.answers import every_offer, plan_offer
+from sfumato.people.answers import best_first, every_offer, plan_offer
+from sfumato.people.gaps import errors_of
 from sfumato.people.histogram import plan_histogram
 from sfumato.people.lattice import MOST_POINTS, lattice_between
 from sfumato.people.pairs import Pair
@@ -123,8 +124,9 @@ def _histogram(request: Request, facts: Facts) -> list[Offer]:
         return plan.run(lambda weights: table.weighted_cells(weights, columns, request.where), meter)
 
     note = "everybody at their own budget up to a cap, one noise per bin"
-    offer = Offer("affine", facts.terms.up_to(plan.charge), plan.expected_rmse, note, run, plan=plan)
-    return [finished(offer, request)]
+    about: dict[str, Any] = {"plan": plan, "bias_bound": plan.bias_bound, "errors": errors_of(plan)}
+    found = [Offer("affine", facts.terms.up_to(plan.charge), plan.expected_rmse, note, run, **about)]
+    return [finished(offer, request) for offer in best_first(found, plan.budgets, independent=request.independent)]
 
 
 def _selectivity(request: Request, facts: Facts, question: Question, given: float | None) -> float | None:
@@ -152,7 +154,7 @@ def _every(request: Request, facts: Facts, budgets: PersonBudgets, make: Callabl
     if facts.budgets is None:  # nobody's budget differs: all mechanisms come to the same
         plain = make("laplace")
         return [replace(plain, terms=facts.terms.up_to(Charge(plain.charge.total)))]
-    found = every_offer(request.kind, make, budgets)
+    found = every_offer(request.kind, make, budgets, independent=request.independent)
     if request.mechanism == AUTO:
         return found
     given = registered(request.kind, request.mechanism).check(request.parameters, f"release {request.name!r}")

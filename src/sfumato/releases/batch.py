@@ -265,7 +265,8 @@ def _one(
         return Outcome(name, folder, earlier, repeated=True)
 
     def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
-        made = certificate(priced, result, dataset=plan.dataset, reservation=reservation.id, fingerprint=fingerprint)
+        about: dict[str, Any] = {"reservation": reservation.id, "fingerprint": fingerprint, "said_by": "the plan"}
+        made = certificate(priced, result, dataset=plan.dataset, **about)
         return {**folders.stored(result, folders.write(folder, result, made)), "folder": str(folder)}
 
     done, reservation = charge_and_run(

@@ -38,8 +38,9 @@ class Table:
     again returns what was released the first time, at no cost, with ``repeated = True``.
 
     Every method that releases takes, beside its own, the same keywords: `epsilon` (one ε for everybody) or `share` (of
-    everyone's own budget), `mechanism` ("auto" takes the best by preview) with its `parameters`, `recipient` (who is to
-    have it) and `name` (what it is called in the ledger).
+    everyone's own budget), `mechanism` ("auto" takes the best by preview) with its `parameters`, `independent` (True states
+    that what people granted has nothing to do with their values: "auto" then takes the least expected error under that
+    assumption instead of `adaptive`), `recipient` (who is to have it) and `name` (what it is called in the ledger).
 
     Parameters
     ----------
