@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.bench.consent_pictures import error_by_gap, how_sure
 from sfumato.bench.people_consent import consent, consent_claims, consent_table, frontier
 from sfumato.bench.people_counts import error_table, range_claims, range_counts, table_claims
 from sfumato.bench.people_coverage import SIZES as COVERED
@@ -112,14 +113,16 @@ def plots(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     made = []
 
-    def save(name: str, figure: Any) -> None:
-        path = folder / f"people-{name}.png"
+    def save(name: str, figure: Any, about: str = "people") -> None:
+        path = folder / f"{about}-{name}.png"
         figure.savefig(path, dpi=120)
         plt.close(figure)
         made.append(path)
 
     save("readme", readme_picture())
     save("frontier", frontier())
+    for name, figure in (("gap", error_by_gap()), ("how-sure", how_sure())):
+        save(name, figure, about="consent")
     rng = np.random.default_rng(2)
     tiers, _ = roster(draw_budgets("three tiers", 190_000, rng))
     save("preview", plot_options(preview_count(tiers)).figure)
