@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sfumato.bench.people_consent_data import dealt_tiers, people_by
 from sfumato.bench.people_data import draw_budgets, roster
 from sfumato.people import Question, SumReader, plan_offer
+from sfumato.people.mechanisms.adaptive import AdaptivePlan
 from sfumato.people.shrinkage import INDEPENDENT, Shrinkage
 from sfumato.privacy import Exact, Meter, PersonBudgets, Seeded
 
@@ -34,6 +35,13 @@ REACH = {
     "Uniform(.01, .1), 50k": (1.9, 1.4),
     "lognormal, 50k": (1.9, 1.4),
 }
+
+
+class _Tabulated(AdaptivePlan):
+    """The adaptive plan with its ψ solved for two digits of the spread: draws that are alike share a table."""
+
+    def shrinkage(self, variance: float) -> Shrinkage:
+        return Shrinkage.of(float(f"{self._spread(variance):.2g}"), weight=self.weight)
 
 
 @cache
@@ -128,7 +136,9 @@ def _dealt(heads: Integers, positives: Integers, rng: np.random.Generator) -> In
 
 
 def _plans(budgets: PersonBudgets) -> dict[str, Any]:
-    return {way: plan_offer(Question(budgets, selectivity=RATE), way).plan for way in WAYS}
+    plans = {way: plan_offer(Question(budgets, selectivity=RATE), way).plan for way in WAYS}
+    adaptive = plans["adaptive"]
+    return plans | {"adaptive": _Tabulated(adaptive.question, adaptive.safe, adaptive.keen)}
 
 
 def _expected(plans: dict[str, Any]) -> dict[str, float]:
