@@ -149,8 +149,12 @@ def living_text(request: Request, facts: Facts, *, epoch: int, dataset_name: str
 
 
 def _text(request: Request, facts: Facts, more: dict[str, Any], dataset_name: str, source: Source) -> str:
-    public = {"dataset": dataset_name, "schema": schema_digest(facts), "roster": _roster_digest(facts)}
-    record = request.canonical() | public | more
+    record = request.canonical() | {
+        "dataset": dataset_name,
+        "schema": schema_digest(facts),
+        "roster": _roster_digest(facts),
+        **more,
+    }
     if not source.private:  # or a real request would be answered with what an experiment left behind
         record["noise"] = "not private"
     return json.dumps(record, sort_keys=True, default=str)
