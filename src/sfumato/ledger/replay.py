@@ -110,7 +110,8 @@ def tell(connection: Connection, what: Story, chunk: int) -> Iterator[Told]:
 def _changed(now: State, what: Story, change: Any, entries: Any) -> State:
     if entries is None:
         return now
-    at, grants, tiers, caps = widen(entries)
+    steps, grants, tiers, caps = widen(entries)
+    at = np.cumsum(steps) - 1
     size = max(len(now.grants), int(at.max(initial=-1)) + 1)
     if size > CHUNK or int(at.min(initial=0)) < 0:
         raise _unlike()
@@ -121,7 +122,7 @@ def _changed(now: State, what: Story, change: Any, entries: Any) -> State:
     wide["grants"][at], wide["tiers"][at], wide["caps"][at] = grants, tiers, caps
     if change.kind == "start":
         wide["spent"][at] = what.brought[tiers]
-    return State(**wide, period=now.period)
+    return State.of(wide, now.period)
 
 
 def _unlike() -> LedgerError:
@@ -140,7 +141,7 @@ def whole(connection: Connection, dataset_id: int, people: int, upto: int | None
         for told in tell(connection, what, chunk):
             end = told.state
         ends.append(end)
-    return State(**{part: np.concatenate([getattr(end, part) for end in ends]) for part in PARTS}).regrouped()
+    return State.of({part: np.concatenate([getattr(end, part) for end in ends]) for part in PARTS}).regrouped()
 
 
 def life_adds_up(connection: Connection, dataset_id: int) -> bool:
