@@ -209,8 +209,8 @@ def _one_kill(
     by_statement = draw.random() < 0.5
     order = {
         "start": done,
-        "seconds": draw.uniform(0, longest),
-        "statement": draw.randrange(60) if by_statement else None,
+        "seconds": draw.uniform(0, 3 * longest),
+        "statement": int(10 ** draw.uniform(0, 2.8)) if by_statement else None,
     }
     process.stdin.write(json.dumps(order) + "\n")
     process.stdin.flush()

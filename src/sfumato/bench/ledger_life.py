@@ -89,10 +89,9 @@ def _live(ledger: Ledger, people: int, epochs: int, progress: Callable[[str], No
         there = np.concatenate([np.setdiff1d(there, leaving), joining])
         timed("epoch", life.epoch)
         standing = life.standing()
-        step = 10**7
-        each = np.minimum(standing.grants, step) if number % 2 else standing.left // 200
-        charge = Charge.of_people(each)
-        timed("charge", lambda c=charge, n=number: ledger.reserve("nation", c, request=f"release {n}"))
+        charge = Charge.of_people(np.minimum(standing.grants, 10**7) if number % 2 else standing.left // 200)
+        asked = {"request": f"release {number}", "standing": standing}
+        timed("charge", lambda c=charge, a=asked: ledger.reserve("nation", c, **a))
     receipts = []
     for person in draw.choice(there, size=200).tolist():
         start = time.perf_counter()
