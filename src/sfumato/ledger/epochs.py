@@ -118,7 +118,8 @@ def _differs(before: State, chosen: Choices, which: NDArray[np.int64]) -> NDArra
     """Whose choice is not what they have already."""
     places = chosen.places[which]
     pairs = ((before.grants, chosen.grants), (before.tiers, chosen.tiers), (before.caps, chosen.caps))
-    return np.logical_or.reduce([now[places] != then[which] for now, then in pairs])
+    found: NDArray[np.bool_] = np.logical_or.reduce([now[places] != then[which] for now, then in pairs])
+    return found
 
 
 def _applied(

@@ -121,7 +121,7 @@ def _changed(now: State, what: Story, change: Any, entries: Any) -> State:
     wide["grants"][at], wide["tiers"][at], wide["caps"][at] = grants, tiers, caps
     if change.kind == "start":
         wide["spent"][at] = what.brought[tiers]
-    return State(**wide, period=now.period)
+    return State.of(wide, now.period)
 
 
 def _unlike() -> LedgerError:
@@ -140,7 +140,7 @@ def whole(connection: Connection, dataset_id: int, people: int, upto: int | None
         for told in tell(connection, what, chunk):
             end = told.state
         ends.append(end)
-    return State(**{part: np.concatenate([getattr(end, part) for end in ends]) for part in PARTS}).regrouped()
+    return State.of({part: np.concatenate([getattr(end, part) for end in ends]) for part in PARTS}).regrouped()
 
 
 def life_adds_up(connection: Connection, dataset_id: int) -> bool:

@@ -13,6 +13,7 @@ so a grant that was lowered below what is spent leaves nothing, and a new period
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,7 +45,13 @@ class State:
     @classmethod
     def empty(cls) -> State:
         """Nobody yet."""
-        return cls(*(np.zeros(0, dtype=np.int64) for _ in PARTS))
+        return cls.of({part: np.zeros(0, dtype=np.int64) for part in PARTS})
+
+    @classmethod
+    def of(cls, parts: Mapping[str, NDArray[np.int64]], period: str | None = None) -> State:
+        """From the vectors by their names in `PARTS`."""
+        grants, tiers, caps, cohorts, base, spent = (parts[part] for part in PARTS)
+        return cls(grants, tiers, caps, cohorts, base, spent, period)
 
     def entered(self, period: str | None) -> State:
         """The same people in a period that may be a new one; a clock that goes back opens no old one."""
@@ -55,7 +62,8 @@ class State:
     @property
     def part(self) -> NDArray[np.bool_]:
         """Who has not withdrawn."""
-        return self.tiers != GONE
+        here: NDArray[np.bool_] = self.tiers != GONE
+        return here
 
     @property
     def left(self) -> NanoArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def load(connection: Connection, dataset_id: int) -> State:
     vectors = {part: np.frombuffer(raw[part], dtype=kind).astype(np.int64, copy=False) for part, kind in PARTS.items()}
     period = None if charge is None else charge.period
     number, epoch = (0, 0) if change is None else (int(change.number), int(change.epoch))
-    return State(**vectors, period=period, turn=int(last.turn), change=number, epoch=epoch)
+    return replace(State.of(vectors, period), turn=int(last.turn), change=number, epoch=epoch)
 
 
 def last_turns(connection: Connection, dataset_id: int) -> tuple[Any, Any]:
