@@ -11,17 +11,20 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.histograms.offers import bins_asked, finished
 from sfumato.offers import AUTO, Facts, Offer, Request
+from sfumato.people import histogram
 from sfumato.people.answers import best_first, every_offer, plan_offer
 from sfumato.people.gaps import errors_of
-from sfumato.people.histogram import plan_histogram
+from sfumato.people.histogram import PersonalHistogramPlan
 from sfumato.people.lattice import MOST_POINTS, lattice_between
+from sfumato.people.mechanisms import adaptive_cells
+from sfumato.people.mechanisms.adaptive_cells import AdaptiveHistogramPlan
 from sfumato.people.pairs import Pair
 from sfumato.people.question import Question
 from sfumato.people.reading import DatasetReader, PairReader, Reader
 from sfumato.people.selectivity import planned_share
 from sfumato.privacy import Charge, Meter, PersonBudgets, positive_nano
 from sfumato.privacy.terms import Terms
-from sfumato.registry import Parameter
+from sfumato.registry import Mechanism, Parameter
 from sfumato.registry import mechanism as registered
 from sfumato.tables.coverage import coverage
 from sfumato.tables.dataset import Dataset
@@ -116,17 +119,22 @@ def _histogram(request: Request, facts: Facts) -> list[Offer]:
     bins = bins_asked(request, facts)
     if request.parameters.get("bin_budgets") is not None:
         raise InputError(f"release {request.name!r} draws on personal budgets; bin budgets need one `epsilon` for all")
-    plan = plan_histogram(facts.terms, bins)
     columns = [a.name for a in bins.axes]
 
-    def run(dataset: Dataset, meter: Meter) -> Any:
-        table = PersonalTable(dataset, facts.budgets)
-        return plan.run(lambda weights: table.weighted_cells(weights, columns, request.where), meter)
+    def offer(make: Mechanism) -> Offer:
+        plan: PersonalHistogramPlan | AdaptiveHistogramPlan = make.make(facts.terms, bins)
 
-    note = "everybody at their own budget up to a cap, one noise per bin"
-    about: dict[str, Any] = {"plan": plan, "bias_bound": plan.bias_bound, "errors": errors_of(plan)}
-    found = [Offer("affine", facts.terms.up_to(plan.charge), plan.expected_rmse, note, run, **about)]
-    return [finished(offer, request) for offer in best_first(found, plan.budgets, independent=request.independent)]
+        def run(dataset: Dataset, meter: Meter) -> Any:
+            table = PersonalTable(dataset, facts.budgets)
+            return plan.run(lambda weights: table.weighted_cells(weights, columns, request.where), meter)
+
+        priced = facts.terms.up_to(plan.charge)
+        about: dict[str, Any] = {"plan": plan, "bias_bound": plan.bias_bound, "errors": errors_of(plan)}
+        return Offer(make.name, priced, plan.expected_rmse, make.summary, run, **about)
+
+    found = [offer(make) for make in (histogram.MECHANISM, adaptive_cells.MECHANISM)]
+    assert facts.budgets is not None
+    return [finished(o, request) for o in best_first(found, facts.budgets, independent=request.independent)]
 
 
 def _selectivity(request: Request, facts: Facts, question: Question, given: float | None) -> float | None:
