@@ -99,7 +99,7 @@ def take_in(
             "number": after.change,
             "entries": squeeze(
                 [
-                    places[part] - chunk * CHUNK,
+                    np.diff(places[part] - chunk * CHUNK, prepend=-1),  # steps are small, and pack well
                     after.grants[places[part]],
                     after.tiers[places[part]],
                     after.caps[places[part]],
