@@ -59,7 +59,7 @@ def demo(
             }
         )
         return
-    screen.print(f"A made-up clinic is in [bold]{folder}[/bold]. As in life, older and sicker people grant less.")
+    screen.print(f"A made-up clinic is in [bold]{folder}[/bold]: older and sicker people grant less, as in life.")
     _heading(screen, 1, f"sfumato preview {plan_path}", "opens the schema and the roster, not the patients")
     _show_errors(screen, price_plan(loaded)[0])
     _heading(screen, 2, f"sfumato release {plan_path}", "charges the ledger, then reads and adds noise")
