@@ -121,7 +121,7 @@ def _run(plan: Plan, cells: Integers, rng: np.random.Generator) -> PersonalHisto
     return plan.run(lambda weights: Exact(weights @ cells), meter)
 
 
-def cell_table(quick: bool = False) -> list[dict[str, Any]]:
+def table(quick: bool = False) -> list[dict[str, Any]]:
     """One row per roster and number of bins.
 
     Parameters
@@ -182,25 +182,3 @@ def _row(name: str, budgets: PersonBudgets, bins: int, quick: bool, rng: np.rand
         "tenth": most("tenth"),
         "half": most("half"),
     }
-
-
-def cell_claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What must be reached: by the formulas exactly, by the simulation within what chance explains."""
-    found = []
-    for row in rows:
-        name, cells = f"{row['roster']}, {row['bins']} bins", row["draws"] * row["bins"]
-        slack, share = 3 * float(np.sqrt(5 / cells)) / 2, 3 * float(np.sqrt(0.95 * 0.05 / cells))
-        low, high = row["coverage"]
-        found += [
-            _claim(f"{name}: adaptive over affine if independent, by formula", row["expected"], 1.3),
-            _claim(f"{name}: the same, simulated", row["independent"], 1.3 * (1 + slack)),
-            _claim(f"{name}: adaptive over unbiased at the worst gap and pattern, by formula", row["expected_worst"], 1.2),
-            _claim(f"{name}: the same, simulated", row["worst"], 1.2 * (1 + slack)),
-            _claim(f"{name}: 95% interval printed first, share of bins that it misses, most", 1 - low, 0.06 + share),
-            _claim(f"{name}: 95% interval printed first, share of bins that it holds, most", high, 0.98 + share),
-        ]
-    return found
-
-
-def _claim(name: str, figure: float, limit: float) -> dict[str, Any]:
-    return {"name": name, "figure": round(figure, 4), "limit": round(limit, 4), "holds": bool(figure <= limit)}
