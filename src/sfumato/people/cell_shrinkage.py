@@ -19,7 +19,7 @@ Laplaces, a normal whose variance is Gamma distributed: a short Gauss-Laguerre r
 Everything is computed from d, which is noisy already, and from public noise levels: post-processing.
 
 What no estimator can have (`shrinkage`) holds for each cell alone: where *one* cell differs by just less than can be told
-from chance, that cell is off by up to five times its safe noise, while the error over all cells stays below the safe one.
+from chance, that cell is off by several times its safe noise, while the error over all cells stays near the safe one.
 The interval printed first does not rest on any of this.
 """
 
