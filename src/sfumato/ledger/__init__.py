@@ -1,7 +1,7 @@
 """What has been spent, by whom, for what: SQLite by default, PostgreSQL for a team."""
 
 from sfumato.ledger.caps import Caps
-from sfumato.ledger.foresight import Ask, Foreseen, datasets_at, foresee
+from sfumato.ledger.foresight import Ask, Foreseen, datasets_at, foresee, recall
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.records import Balance, Limit, People, Release, Reservation
 
@@ -17,4 +17,5 @@ __all__ = [
     "Reservation",
     "datasets_at",
     "foresee",
+    "recall",
 ]

@@ -69,6 +69,7 @@ class Caps:
         *,
         epsilon: Epsilon | None = None,
         people: PersonBudgets | None = None,
+        private: bool = False,
         attributes: AttributeBudgets | None = None,
         recipients: RecipientBudgets | None = None,
     ) -> Caps:
@@ -78,7 +79,7 @@ class Caps:
         ----------
         dataset : str
             Its name in the ledger.
-        epsilon, people, attributes, recipients : optional
+        epsilon, people, private, attributes, recipients : optional
             What `Ledger.register` would be given.
         """
         readable(dataset, "a dataset")
@@ -92,7 +93,8 @@ class Caps:
                 limits.append(Limit("together", "", Nano(int(recipients.together)), nothing))
         group = None
         if people is not None:
-            group = People(people.levels, people.counts, np.zeros_like(people.levels), people.names)
+            heads = np.zeros_like(people.counts) if private else people.counts
+            group = People(people.levels, heads, np.zeros_like(people.levels), people.names, private)
         return cls(dataset, tuple(limits), group)
 
     def differing(self, other: Caps) -> list[str]:
@@ -191,9 +193,10 @@ class Caps:
             worst = _worst_group(self.people, price.people)
             if worst is not None:
                 left = int(self.people.left[worst])
-                budget, heads = epsilon_text(int(self.people.levels[worst])), int(self.people.counts[worst])
+                budget = epsilon_text(int(self.people.levels[worst]))
                 tier = f"in tier '{self.people.names[worst]}'" if self.people.names else "with that budget"
-                whose = f"of {budget} left for each of {heads:,} people {tier} in '{self.dataset}'"
+                heads = "whoever is" if self.people.private else f"each of {int(self.people.counts[worst]):,} people"
+                whose = f"of {budget} left for {heads} {tier} in '{self.dataset}'"
                 yield int(price.people[worst]), left, whose
 
 
@@ -230,5 +233,5 @@ def _same_grants(mine: People | None, theirs: People | None) -> bool:
     return (
         np.array_equal(mine.levels, theirs.levels)
         and np.array_equal(mine.counts, theirs.counts)
-        and mine.names == theirs.names
+        and (mine.names, mine.private) == (theirs.names, theirs.private)
     )

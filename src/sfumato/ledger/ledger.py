@@ -87,6 +87,7 @@ class Ledger:
         *,
         epsilon: Epsilon | None = None,
         people: PersonBudgets | None = None,
+        private: bool = False,
         attributes: AttributeBudgets | None = None,
         recipients: RecipientBudgets | None = None,
     ) -> None:
@@ -100,6 +101,8 @@ class Ledger:
             Cap on the sum of all releases.
         people : PersonBudgets, optional
             The public roster: what each person may lose over all releases.
+        private : bool
+            Whether the roster is private: of `people` only the menu is kept, levels and names, and no message counts heads.
         attributes : AttributeBudgets, optional
             What each attribute may lose over all releases.
         recipients : RecipientBudgets, optional
@@ -108,7 +111,8 @@ class Ledger:
         from sfumato.ledger import register
         from sfumato.ledger.caps import Caps
 
-        caps = Caps.of(dataset, epsilon=epsilon, people=people, attributes=attributes, recipients=recipients)
+        granted: dict[str, Any] = {"people": people, "private": private, "attributes": attributes}
+        caps = Caps.of(dataset, epsilon=epsilon, recipients=recipients, **granted)
         register.register(self._store, caps)
 
     def reserve(

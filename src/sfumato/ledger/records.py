@@ -90,12 +90,15 @@ class People:
         What each of them has spent, in nano-ε.
     names : tuple of str or None
         What the cohorts are called, if they have names.
+    private : bool
+        Whether the roster is private: the cohorts are then the public menu of budgets, and nobody's head is counted.
     """
 
     levels: NanoArray
     counts: NDArray[np.int64]
     spent: NanoArray
     names: tuple[str, ...] | None = None
+    private: bool = False
 
     @property
     def left(self) -> NanoArray:
@@ -116,7 +119,7 @@ class People:
             rows.append(
                 {
                     "name": self.names[part[0]] if self.names and len(part) == 1 else None,
-                    "people": int(self.counts[part].sum()),
+                    "people": None if self.private else int(self.counts[part].sum()),
                     "levels": len(part),
                     "budget": _range(self.levels[part]),
                     "spent": _range(self.spent[part]),
