@@ -1,7 +1,7 @@
 """Head counts of a private roster, released first: everything after them uses these noisy counts and never the true ones.
 
-The menu of budgets (the tiers, with their ε) is public. Whether a person granted one, and which, is part of their record. The
-number of people in tier g gets discrete Laplace noise, one count of weight ``w_g = ρ ε_g`` nano-ε under noise of one unit:
+The menu of budgets (the tiers, with their ε) is public. Whether a person granted one, and which, is part of their record.
+The number of people in tier g gets discrete Laplace noise, a head at weight ``w_g = ρ ε_g`` nano-ε and noise of one unit:
 
     N_g = (w_g n_g + Lap(1e9)) / w_g,      rounded, and at least 1
 
@@ -9,9 +9,9 @@ Guarantee. Let a person of tier g be absent altogether, or only their budget ent
 nowhere. In both cases n_g falls by one and no other count moves, whatever rows they own: the vector moves by w_g in one
 place, and they lose w_g <= ρ ε_g. Every later step is computed from N and the menu: caps, weights, parts, denominators,
 prices, previews, reports and messages are post-processing of it, the same for both tables given the same N. A release
-of share s uses weights of at most s (1-ρ) ε_g for tier g, so the absence of the person, who weighs nothing where they have no
-budget entry, moves its sums by no more than it did under a public roster, and costs at most s (1-ρ) ε_g. Shares add up to at
-most one, so the losses add up to at most ρ ε_g + (1-ρ) ε_g = ε_g: the choice of budget is in it. Each step may depend on the
+of share s uses weights of at most s (1-ρ) ε_g for tier g, so the absence of the person, who weighs nothing where they have
+no budget entry, moves its sums by no more than under a public roster, and costs at most s (1-ρ) ε_g. Shares add up to
+at most one, so the losses add up to at most ρ ε_g + (1-ρ) ε_g = ε_g: the choice of budget is in it. Each step may depend on the
 published results of those before (adaptive composition), and the ledger refuses what would pass ε_g.
 
 Change of tier. Let the person choose h instead of g. From the table with g to the one without the person they lose at most

@@ -170,6 +170,17 @@ class Question:
         return (self.high + self.low) * self.rows_per_person / 2
 
     @property
+    def largest(self) -> float:
+        """The largest size of a person's total, in units."""
+        return float(self.reach)
+
+    @property
+    def likely(self) -> float:
+        """The size of the mean of the people's totals as guessed from the selectivity, or in the middle."""
+        guess = 0.5 if self.selectivity is None else self.selectivity
+        return abs(self.low * self.rows_per_person + guess * self.span)
+
+    @property
     def variance(self) -> float:
         """Variance of the people's totals: as guessed from the selectivity, or the largest possible."""
         if self.selectivity is None:

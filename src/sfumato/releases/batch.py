@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sfumato.errors import BudgetError, InputError, SfumatoError
 from sfumato.ledger import Ask, Caps, Ledger, Reservation, foresee
-from sfumato.offers import Facts
 from sfumato.privacy.source import SECURE, Source
 from sfumato.releases import folder as folders
 from sfumato.releases.certificate import certificate
+from sfumato.releases.heads import seen_beforehand
 from sfumato.releases.keeping import fresh_budgets, warn_of
 from sfumato.releases.pipeline import (
+    HEAD_COUNTS,
     Priced,
     charge_and_run,
     default_shares,
     fingerprint_of,
     ledger_charge,
-    price,
     request_text,
 )
 from sfumato.releases.plan import Plan, read_plan
+from sfumato.releases.plan_facts import draws_on_people, facts_of, granted_in
 from sfumato.results import Result
-
-if TYPE_CHECKING:
-    from sfumato.privacy.budgets import PersonBudgets
 
 Progress = Callable[[str, str], None]
 
@@ -128,6 +126,12 @@ class PlanPreview(Sequence[Priced]):
         return self._priced[index]
 
     @property
+    def counting(self) -> Priced | None:
+        """The counting of a private roster's heads, where it has still to be made."""
+        first = next(iter(self._priced), None)
+        return first if first is not None and first.request.kind == HEAD_COUNTS else None
+
+    @property
     def refused(self) -> Priced | None:
         """The first release that the ledger would refuse."""
         return next((p for p in self._priced if p.foreseen is not None and p.foreseen.refusal is not None), None)
@@ -150,20 +154,20 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
     PlanPreview
         A sequence of `Priced`, one for each release.
     """
-    budgets, facts = _facts(plan)
-    priced = [price(request, facts) for request in default_shares(plan.releases, budgets is not None)]
+    roster = plan.roster()
+    facts, counting = facts_of(plan, roster, source)
+    found = () if facts.roster is None else facts.roster.findings()
+    priced = [] if counting is None else [counting]
+    for request in default_shares(plan.releases, roster is not None):
+        item, notes = seen_beforehand(request, facts, counting)
+        found = (*found, *(note for note in notes if note not in found))
+        priced += [] if item is None else [item]
     asks = [
         Ask(ledger_charge(p), request_text(p, dataset_name=plan.dataset, source=source), p.request.recipient) for p in priced
     ]
-    said = foresee(plan.ledger, _caps(plan, budgets), asks)
-    found = () if facts.roster is None else facts.roster.findings()
+    said = foresee(plan.ledger, Caps.of(plan.dataset, **granted_in(plan, roster, facts)), asks)
     fresh = fresh_budgets(plan.ledger, plan.dataset, [plan.home, plan.folder])
     return PlanPreview([replace(p, foreseen=f) for p, f in zip(priced, said, strict=True)], found, fresh)
-
-
-def _caps(plan: Plan, budgets: PersonBudgets | None) -> Caps:
-    given: dict[str, Any] = {"attributes": plan.attributes, "recipients": plan.recipients}
-    return Caps.of(plan.dataset, epsilon=plan.epsilon, people=budgets, **given)
 
 
 def release(
@@ -202,11 +206,12 @@ def release(
     """
     from sfumato.tables import open as open_table
 
-    budgets, _ = _facts(plan)
     if only is not None and only not in [r.name for r in plan.releases]:
         raise InputError(f"the plan has no release {only!r}; it has {', '.join(r.name for r in plan.releases)}")
     seen = preview(plan, source=source)
-    priced = [p for p in seen if only in (None, p.request.name)]
+    outcomes: list[Outcome] = []
+    counting = seen.counting if draws_on_people(plan, only) else None
+    priced = [p for p in seen if only in (None, p.request.name)] if counting is None else [counting]
     if only is None and seen.refused is not None and seen.refused.foreseen is not None:
         raise BudgetError(
             f"the plan as a whole cannot be paid: release {seen.refused.request.name!r} would be refused. "
@@ -223,16 +228,22 @@ def release(
             table.check()  # a typo in a path is no fresh budget yet
     _say(seen, notice, private=source.private)
     ledger = Ledger.open(plan.ledger)
-    outcomes: list[Outcome] = []
-    ledger.register(
-        plan.dataset, epsilon=plan.epsilon, people=budgets, attributes=plan.attributes, recipients=plan.recipients
-    )
+    roster = plan.roster()
+    ledger.register(plan.dataset, **granted_in(plan, roster, facts_of(plan, roster, source)[0]))
     for item, table in zip(priced, tables, strict=True):
         try:
             outcomes.append(_one(plan, item, table, ledger, source, progress, by))
         except (SfumatoError, KeyboardInterrupt) as error:
             _stop(error, item.request.name, outcomes)
-    return outcomes
+    if counting is None:
+        return outcomes
+    try:  # the heads are counted now: price everything anew from them
+        rest = release(plan, only=only, source=source, progress=progress, notice=notice, by=by)
+    except StoppedError as error:
+        raise StoppedError(str(error), [*outcomes, *error.outcomes], error.name) from None
+    except SfumatoError as error:
+        _stop(error, "after the head counts", outcomes)
+    return [*outcomes, *rest]
 
 
 def _say(seen: PlanPreview, notice: Callable[[str], None] | None, *, private: bool) -> None:
@@ -323,17 +334,3 @@ def _again(name: str, folder: Path, kept: dict[str, Any]) -> Outcome:
     result = folders.recalled(kept, name)
     made = folders.write(folder, result, {k: v for k, v in kept["certificate"].items() if k != "files"})
     return Outcome(name, folder, made, repeated=True)
-
-
-def _facts(plan: Plan) -> tuple[PersonBudgets | None, Facts]:
-    schema = plan.schema()
-    roster = plan.roster()
-    if roster is None:
-        return None, Facts(schema, rows=plan.rows)
-    if roster.reads_table:
-        raise InputError(
-            "[people] takes budgets from the private table itself; give their head counts under [people.counts], or name a "
-            "public roster file as `source`, so that a preview reads nothing private"
-        )
-    budgets = roster.head_counts()
-    return budgets, Facts(schema, budgets=budgets, roster=roster, rows=plan.rows or budgets.people)

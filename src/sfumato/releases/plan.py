@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _TOP = ("dataset", "people", "ledger", "output", "release")
 _DATASET = ("name", "source", "table", "schema", "rows")
-_PEOPLE = ("source", "table", "person", "epsilon", "tier", "tiers", "column", "counts")
+_PEOPLE = ("source", "table", "person", "epsilon", "tier", "tiers", "column", "counts", "roster", "head_share", "menu")
 _LEDGER = ("location", "epsilon", "attributes", "recipients", "together")
 _OUTPUT = ("folder",)
 

@@ -17,9 +17,10 @@ from sfumato.privacy.units import Epsilon
 from sfumato.releases import folder as folders
 from sfumato.releases.asking import Asked, Common, Preview
 from sfumato.releases.certificate import certificate, in_words
+from sfumato.releases.heads import known_heads, of_heads, private_facts, seen_beforehand, try_out
 from sfumato.releases.keeping import Kept, warn_of
 from sfumato.releases.kinds import KindName
-from sfumato.releases.pipeline import charge_and_run, price
+from sfumato.releases.pipeline import Priced, charge_and_run, price
 from sfumato.releases.plan import parse_request
 from sfumato.results import Result
 
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     from sfumato.grids import Network, Synopsis
     from sfumato.histograms import Histogram
     from sfumato.people import Estimate
+    from sfumato.people.head_counts import HeadCounts
     from sfumato.privacy.budgets import PersonBudgets
-    from sfumato.tables import Dataset, Schema
+    from sfumato.tables import Dataset, Roster, Schema
 
 
 class Table:
@@ -79,16 +81,18 @@ class Table:
 
     @property
     def budgets(self) -> PersonBudgets | None:
-        """The public roster, compressed; None when one ε holds for all."""
+        """The public roster, compressed, or a private one with noisy counts once there are any; None when one ε holds."""
         return self.facts.budgets
 
     @property
     def facts(self) -> Facts:
-        """The public facts that prices come from. Reads the roster, never the table."""
+        """The public facts that prices come from. Reads a public roster, never the table or a private one."""
         if self._facts is None:
             roster = self.dataset.budgets
             if roster is None:
                 self._facts = Facts(self.schema, rows=self._rows)
+            elif roster.private:  # not kept: heads may be counted at any time
+                return private_facts(self.schema, roster, self._rows, self._known_heads(roster))
             else:
                 people = roster.head_counts()
                 self._facts = Facts(self.schema, people, roster, self._rows or people.people)
@@ -109,7 +113,10 @@ class Table:
             elif self._source.private:
                 warn_of(self._kept.fresh())  # before the charge: whoever makes this an error is stopped in time
             ledger = Ledger.open(location)
-            ledger.register(self.name, epsilon=self._epsilon, people=self.facts.budgets)
+            roster = self.dataset.budgets
+            private = roster is not None and roster.private
+            people = roster.menu if roster is not None and private else self.facts.budgets
+            ledger.register(self.name, epsilon=self._epsilon, people=people, private=private)
             self._ledger = ledger
         return self._ledger
 
@@ -138,10 +145,17 @@ class Table:
             Prints as a table; a sequence of `Offer`.
         """
         found = () if self.facts.roster is None else self.facts.roster.findings()
-        priced = price(self._request(kind, asked), self.facts)
+        request, roster = self._request(kind, asked), self.dataset.budgets
+        counting = None
+        if roster is not None and roster.private and self._known_heads(roster) is None:
+            counting = of_heads(self.schema, roster)
+        priced, notes = seen_beforehand(request, self.facts, counting)
+        found = (*found, *notes)
         # A ledger on a server is not asked: a preview works without it.
         fresh = self._kept.fresh() if self._source.private and self._kept.in_file else ()
-        return Preview(priced, (*found, *self._notes(), *fresh))
+        shown = counting if priced is None else priced
+        assert shown is not None
+        return Preview(shown, (*found, *self._notes(), *fresh))
 
     def count(
         self,
@@ -270,12 +284,40 @@ class Table:
 
     def _release(self, kind: str, given: Mapping[str, Any], common: Mapping[str, Any]) -> Result:
         request = self._request(kind, {**given, **common})
-        if request.epsilon is None and request.share is None and self.facts.budgets is not None:
+        roster = self.dataset.budgets
+        if request.epsilon is None and request.share is None and roster is not None:
             raise InputError(
                 "say how much this may cost: share=0.1 for a tenth of everyone's own budget (share=1 for all of it), or "
                 "epsilon=... for one ε for all"
             )
-        priced = price(request, self.facts)
+        if roster is not None and roster.private and request.epsilon is None:
+            try_out(request, self.schema, roster)  # a typo must not cost the head counts
+            self.head_counts()
+        return self._made(price(request, self.facts))
+
+    def head_counts(self) -> HeadCounts:
+        """Noisy head counts of a private roster: its first release, made once and at no cost ever after.
+
+        What draws on everyone's own budget makes them by itself, for the part of every budget that the roster's
+        `head_share` says. Everything after them is computed from these counts.
+
+        Returns
+        -------
+        HeadCounts
+        """
+        roster = self.dataset.budgets
+        if roster is None or not roster.private:
+            raise InputError("this table has no private roster: head counts of a public one are Table.budgets")
+        known = self._known_heads(roster)
+        return cast("HeadCounts", self._made(of_heads(self.schema, roster))) if known is None else known
+
+    def _known_heads(self, roster: Roster) -> HeadCounts | None:
+        """The head counts that the ledger has; one on a server is asked once it was opened."""
+        place = self._ledger or (self._kept.ledger if self._kept.in_file else None)
+        return known_heads(of_heads(self.schema, roster), place, self.name, self._source)
+
+    def _made(self, priced: Priced) -> Result:
+        """Charge, run, remember; or bring back what was paid for."""
 
         def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
             about: dict[str, Any] = {"reservation": reservation.id, "fingerprint": fingerprint, "notes": self._notes()}
@@ -291,7 +333,7 @@ class Table:
             source=self._source,
             finish=finish,
         )
-        return folders.recalled(reservation.artefact, request.name) if done is None else done.result
+        return folders.recalled(reservation.artefact, priced.request.name) if done is None else done.result
 
     def _request(self, kind: str, given: Mapping[str, Any]) -> Request:
         keys = {k: v for k, v in given.items() if k != "parameters"} | dict(given.get("parameters") or {})

@@ -50,7 +50,7 @@ class Roster:
     person : str or None
         The column of the roster table that names the person.
     fraction : Fraction
-        The part of everyone's budget that this roster stands for; see `share`.
+        The part of everyone's budget that it stands for; see `share`.
     private : bool
         Whether who granted which budget is part of their record. `people` is then a public guess, for previews.
     head_share : Fraction
@@ -81,8 +81,7 @@ class Roster:
     def __post_init__(self) -> None:
         if self.private and not self.tiers_nano:
             raise InputError(
-                "a private roster needs a public menu: nobody may learn from the list of budgets who is in it. Name tiers, "
-                "or give menu=[0.01, 0.1, 1], from which everybody's ε is rounded down"
+                "a private roster needs a public menu: name tiers, or give menu=[0.01, 0.1, 1] for budgets in ε"
             )
         if self.reaches and not self.private:
             raise InputError("a menu of budgets belongs to a private roster: say private=True, or leave the menu out")
@@ -118,8 +117,8 @@ class Roster:
     ) -> Roster:
         """Consent `tiers` (ε by name) named in `column` of the table; `counts` states the public head counts, if known.
 
-        With `private`, who is in which tier is protected too; `counts` are then a public guess, for previews, and a part
-        `head_share` of everyone's budget (0.05 unless given) pays for noisy head counts.
+        With `private`, who is in which tier is protected too; `counts` are then a guess, for previews, and a part `head_share`
+        of everyone's budget (0.05 unless given) pays for noisy head counts.
         """
         about = private_of(private, head_share)
         return cls(name_of(column, "column"), tiers_nano=tiers_of(tiers), people=people_of(tiers, counts), **about)
@@ -321,7 +320,7 @@ class Roster:
         """
         from sfumato.tables.roster_findings import of_statement, of_table
 
-        if self.private:  # its head counts, tiers and names are not read
+        if self.private:  # nothing of it may be told
             return ()
         return of_statement(self) if self.source is None else of_table(self, persons)
 
