@@ -11,8 +11,8 @@ place, and they lose w_g <= ρ ε_g. Every later step is computed from N and the
 prices, previews, reports and messages are post-processing of it, the same for both tables given the same N. A release
 of share s uses weights of at most s (1-ρ) ε_g for tier g, so the absence of the person, who weighs nothing where they have
 no budget entry, moves its sums by no more than under a public roster, and costs at most s (1-ρ) ε_g. Shares add up to
-at most one, so the losses add up to at most ρ ε_g + (1-ρ) ε_g = ε_g: the choice of budget is in it. Each step may depend on the
-published results of those before (adaptive composition), and the ledger refuses what would pass ε_g.
+at most one, so the losses add up to at most ρ ε_g + (1-ρ) ε_g = ε_g: the choice of budget is in it. Each step may depend
+on the published results of those before (adaptive composition), and the ledger refuses what would pass ε_g.
 
 Change of tier. Let the person choose h instead of g. From the table with g to the one without the person they lose at most
 ε_g, from there to the one with h at most ε_h: together at most ε_g + ε_h. Against *replacement* every weight is halved

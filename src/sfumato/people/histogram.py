@@ -60,11 +60,14 @@ class PersonalHistogram(Histogram):
         Scale of the noise of one bin, in people.
     imbalance : float
         ``Σ m² / (Σ m)² - 1/n`` for the weights m of n people: what unequal weights add to the error.
+    head_scales : tuple of float
+        What the noise in each head count of a private roster adds to a bin that holds everybody (see `linear`).
     """
 
     people: int = 0
     noise_scale: float = 0.0
     imbalance: float = 0.0
+    head_scales: tuple[float, ...] = ()
 
     def select(self, mask: NDArray[np.bool_]) -> RangeAnswer:
         flat = np.asarray(mask, dtype=bool).reshape(-1)
@@ -80,19 +83,22 @@ class PersonalHistogram(Histogram):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers; see `Histogram.to_dict`."""
-        more = {"people": self.people, "noise_scale": self.noise_scale, "imbalance": self.imbalance}
+        more: dict[str, Any] = {"people": self.people, "noise_scale": self.noise_scale, "imbalance": self.imbalance}
+        if self.head_scales:
+            more["head_scales"] = list(self.head_scales)
         return {**super().to_dict(), **more}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The histogram that `to_dict` wrote down as `data`."""
         more = {name: data[name] for name in ("people", "noise_scale", "imbalance")}
-        return cls(**cls._fields_of(data), **more)
+        return cls(**cls._fields_of(data), **more, head_scales=tuple(data.get("head_scales", ())))
 
     def _law(self, value: float, bins: int) -> LaplacePlusNormal:
         share = min(max(value / self.people, 0.0), 1.0)
         spread = self.people * np.sqrt(max(share * (1 - share), 1 / self.people) * self.imbalance)
-        return LaplacePlusNormal((self.noise_scale,) * bins, float(spread))
+        heads = tuple(share * scale for scale in self.head_scales)
+        return LaplacePlusNormal((self.noise_scale,) * bins, float(spread), heads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,11 +134,20 @@ class PersonalHistogramPlan:
         return max(0.0, squares / float(self.mass) ** 2 - 1 / self.budgets.people)
 
     @property
+    def head_scales(self) -> tuple[float, ...]:
+        """What the noise in each head count adds to a bin that holds everybody."""
+        if self.budgets.noise is None:
+            return ()
+        share = self.budgets.people * self.weights / self.mass
+        return tuple((np.abs(share - 1) * self.terms.rows_per_person * self.budgets.noise).tolist())
+
+    @property
     def expected_rmse(self) -> float:
         """Per bin, as if the people were spread evenly over the bins."""
         share = 1 / self.bins.size
         spread = self.budgets.people**2 * share * (1 - share) * self.imbalance
-        return float(np.sqrt(spread + 2 * self.noise_scale**2))
+        heads = 2 * share**2 * float(np.square(self.head_scales).sum())
+        return float(np.sqrt(spread + 2 * self.noise_scale**2 + heads))
 
     def run(self, sums: Callable[[Integers], Exact[Integers]], meter: Meter) -> PersonalHistogram:
         """`sums` returns the weighted sum of every bin for a weight per person group."""
@@ -145,7 +160,8 @@ class PersonalHistogramPlan:
         n = self.budgets.people
         counts = noisy.astype(np.float64) * n / self.mass
         share = np.clip(counts / n, 1 / n, 1 - 1 / n)
-        left = np.sqrt(2 * self.noise_scale**2 + n**2 * share * (1 - share) * self.imbalance)
+        heads = 2 * share**2 * float(np.square(self.head_scales).sum())
+        left = np.sqrt(2 * self.noise_scale**2 + n**2 * share * (1 - share) * self.imbalance + heads)
         worst = float(np.dot(self.budgets.counts, np.abs(self.weights / self.mass - 1 / n))) * n / 2
         return PersonalHistogram(
             counts=counts,
@@ -166,6 +182,7 @@ class PersonalHistogramPlan:
             people=n,
             noise_scale=self.noise_scale,
             imbalance=self.imbalance,
+            head_scales=self.head_scales,
         )
 
 
@@ -185,6 +202,8 @@ def plan_histogram(held_to: Terms | PersonBudgets, bins: Bins) -> PersonalHistog
         raise InputError("a personal histogram needs everyone's budget: terms with `budgets`")
     share = 1 / max(bins.size, 2)
     cap = min(optimal_cap(budgets, variance=share * (1 - share)), int(budgets.levels[-1]))
+    if budgets.noise is not None:
+        cap = _searched_cap(terms, bins, budgets)
     weights = np.minimum(budgets.levels, cap) // terms.factor
     if int(weights.max()) < 1:
         raise BudgetError("no budget of this roster buys one row; raise the budgets or lower rows_per_person")
@@ -192,6 +211,17 @@ def plan_histogram(held_to: Terms | PersonBudgets, bins: Bins) -> PersonalHistog
     if plan.mass * terms.rows_per_person >= 2**62:
         raise InputError("the weighted sums of this roster do not fit in 64 bits; lower the largest budgets")
     return plan
+
+
+def _searched_cap(terms: Terms, bins: Bins, budgets: PersonBudgets) -> int:
+    """The best cap where head counts are noisy, by the error formula."""
+    caps = np.unique(np.geomspace(int(budgets.levels[0]), int(budgets.levels[-1]), 60).astype(np.int64)).tolist()
+
+    def error(cap: int) -> float:
+        weights = np.minimum(budgets.levels, cap) // terms.factor
+        return PersonalHistogramPlan(terms, bins, weights).expected_rmse if weights.any() else float("inf")
+
+    return min(caps, key=error)
 
 
 MECHANISM = Mechanism(

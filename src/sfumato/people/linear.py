@@ -214,8 +214,7 @@ class LinearPlan:
         )
 
     def _with_heads(self, law: LaplacePlusNormal, size: float) -> LaplacePlusNormal:
-        heads = [scale for scale in self.head_scales(size).tolist() if scale > 0]
-        return LaplacePlusNormal((*law.scales, *heads), law.sd)
+        return LaplacePlusNormal(law.scales, law.sd, tuple(self.head_scales(size).tolist()))
 
 
 def capped_weights(question: Question, cap: Nano) -> Integers:

@@ -99,6 +99,11 @@ class Question:
         """Cap on the rows of one person."""
         return self.terms.rows_per_person
 
+    def need_exact_heads(self, mechanism: str) -> None:
+        """Refuse a `mechanism` whose answer takes head counts as exact where they are noisy."""
+        if self.budgets.noise is not None:
+            raise InputError(f"{mechanism} needs exact head counts, and those of a private roster are noisy: choose another")
+
     def among(self, budgets: PersonBudgets) -> Question:
         """The same question to people with other `budgets`; for comparisons, not for a release."""
         return replace(self, held_to=replace(self.terms, budgets=budgets, granted=None))

@@ -43,10 +43,8 @@ class Roster:
         The tiers with their budgets in nano-ε, in order of budget; empty where budgets are in ε.
     people : PersonBudgets or None
         The public head counts, where they are stated.
-    source
-        The roster table, if it is a separate one; otherwise None.
-    source_table : str or (str, str), optional
-        The roster table in a database.
+    source, source_table
+        The roster table, if it is a separate one, and its name in a database.
     person : str or None
         The column of the roster table that names the person.
     fraction : Fraction
@@ -117,8 +115,8 @@ class Roster:
     ) -> Roster:
         """Consent `tiers` (ε by name) named in `column` of the table; `counts` states the public head counts, if known.
 
-        With `private`, who is in which tier is protected too; `counts` are then a guess, for previews, and a part `head_share`
-        of everyone's budget (0.05 unless given) pays for noisy head counts.
+        With `private`, who is in which tier is protected too; `counts` are then a guess, for previews, and a part
+        `head_share` of everyone's budget (0.05 unless given) pays for noisy head counts.
         """
         about = private_of(private, head_share)
         return cls(name_of(column, "column"), tiers_nano=tiers_of(tiers), people=people_of(tiers, counts), **about)
