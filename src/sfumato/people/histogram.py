@@ -218,7 +218,7 @@ def _searched_cap(terms: Terms, bins: Bins, budgets: PersonBudgets) -> int:
     caps = np.unique(np.geomspace(int(budgets.levels[0]), int(budgets.levels[-1]), 60).astype(np.int64)).tolist()
 
     def error(cap: int) -> float:
-        weights = np.minimum(budgets.levels, cap) // terms.factor
+        weights = np.minimum(budgets.levels // terms.factor, cap // terms.factor)
         return PersonalHistogramPlan(terms, bins, weights).expected_rmse if weights.any() else float("inf")
 
     return min(caps, key=error)
