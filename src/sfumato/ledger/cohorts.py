@@ -82,7 +82,7 @@ def load(connection: Connection, dataset_id: int) -> Cohorts | None:
 
 def _names(stored: str | None) -> tuple[tuple[str, ...] | None, bool]:
     """What the cohorts are called, and whether they are the menu of a private roster."""
-    found = None if stored is None else json.loads(stored)
+    found: Any = None if stored is None else json.loads(stored)
     private = isinstance(found, dict)
     names = found["names"] if private else found
     return None if names is None else tuple(names), private

@@ -221,7 +221,7 @@ def _searched_cap(terms: Terms, bins: Bins, budgets: PersonBudgets) -> int:
         weights = np.minimum(budgets.levels // terms.factor, cap // terms.factor)
         return PersonalHistogramPlan(terms, bins, weights).expected_rmse if weights.any() else float("inf")
 
-    return min(caps, key=error)
+    return min(map(int, caps), key=error)
 
 
 MECHANISM = Mechanism(
