@@ -10,38 +10,41 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from sfumato.errors import InputError
-from sfumato.ledger import Balance, Ledger, Reservation
+from sfumato.ledger import Balance, Ledger, Life, Reservation, Standing
 from sfumato.offers import Facts, Request
 from sfumato.privacy.source import Source
 from sfumato.privacy.units import Epsilon
 from sfumato.releases import folder as folders
 from sfumato.releases.asking import Asked, Common, Preview
 from sfumato.releases.certificate import certificate, in_words
-from sfumato.releases.heads import known_heads, of_heads, private_facts, seen_beforehand, try_out
+from sfumato.releases.heads import WithHeads, private_facts, seen_beforehand, try_out
 from sfumato.releases.keeping import Kept, warn_of
 from sfumato.releases.kinds import KindName
-from sfumato.releases.pipeline import Priced, charge_and_run, price
+from sfumato.releases.pipeline import Priced, charge_and_run, living_text, price
 from sfumato.releases.plan import parse_request
+from sfumato.releases.plan_facts import granted_in
+from sfumato.releases.plan_people import opened
 from sfumato.results import Result
+from sfumato.tables.living import LivingRoster
 
 if TYPE_CHECKING:
     from sfumato.grids import Network, Synopsis
     from sfumato.histograms import Histogram
     from sfumato.people import Estimate
-    from sfumato.people.head_counts import HeadCounts
     from sfumato.privacy.budgets import PersonBudgets
-    from sfumato.tables import Dataset, Roster, Schema
+    from sfumato.tables import Dataset, Schema
 
 
-class Table:
+class Table(WithHeads):
     """A private table with its public schema, its people's budgets and its ledger. Made by `open`.
 
     Every method prices its request from public facts, charges the ledger, and only then reads the table. The same request
     again returns what was released the first time, at no cost, with ``repeated = True``.
 
     Every method that releases takes, beside its own, the same keywords: `epsilon` (one ε for everybody) or `share` (of
-    everyone's own budget), `mechanism` ("auto" takes the best by preview) with its `parameters`, `recipient` (who is to
-    have it) and `name` (what it is called in the ledger).
+    everyone's own budget), `mechanism` ("auto" takes the best by preview) with its `parameters`, `independent` (True states
+    that what people granted has nothing to do with their values: "auto" then takes the least expected error under that
+    assumption instead of `adaptive`), `recipient` (who is to have it) and `name` (what it is called in the ledger).
 
     Parameters
     ----------
@@ -91,6 +94,8 @@ class Table:
             roster = self.dataset.budgets
             if roster is None:
                 self._facts = Facts(self.schema, rows=self._rows)
+            elif isinstance(roster, LivingRoster):
+                self._facts = Facts(self.schema, roster=roster)  # who takes part, at what, is the ledger's to say
             elif roster.private:  # not kept: heads may be counted at any time
                 return private_facts(self.schema, roster, self._rows, self._known_heads(roster))
             else:
@@ -112,13 +117,19 @@ class Table:
                 location = Path(self._folder.name) / "session.ledger"
             elif self._source.private:
                 warn_of(self._kept.fresh())  # before the charge: whoever makes this an error is stopped in time
-            ledger = Ledger.open(location)
-            roster = self.dataset.budgets
-            private = roster is not None and roster.private
-            people = roster.menu if roster is not None and private else self.facts.budgets
-            ledger.register(self.name, epsilon=self._epsilon, people=people, private=private)
-            self._ledger = ledger
+            people = granted_in(self.dataset.budgets, self.facts)
+            self._ledger = opened(location, self.name, self.dataset.budgets, epsilon=self._epsilon, people=people)
         return self._ledger
+
+    @property
+    def people(self) -> Life:
+        """The people of a living roster: their choices, epochs and receipts."""
+        if not isinstance(self.dataset.budgets, LivingRoster):
+            raise InputError(
+                "the people of this table do not change: open it with budgets=Roster.living({'open': 1.0, ...}) to let them "
+                "join, change their grant and withdraw"
+            )
+        return self.ledger.people(self.name)
 
     def _notes(self) -> tuple[str, ...]:
         """What must be known of the ledger; an experiment is marked as one anyway."""
@@ -146,16 +157,12 @@ class Table:
         """
         found = () if self.facts.roster is None else self.facts.roster.findings()
         request, roster = self._request(kind, asked), self.dataset.budgets
-        counting = None
-        if roster is not None and roster.private and self._known_heads(roster) is None:
-            counting = of_heads(self.schema, roster)
-        priced, notes = seen_beforehand(request, self.facts, counting)
+        counting = self._counting(roster)
+        priced, notes = seen_beforehand(request, self.facts, counting, self._standing())
         found = (*found, *notes)
         # A ledger on a server is not asked: a preview works without it.
         fresh = self._kept.fresh() if self._source.private and self._kept.in_file else ()
-        shown = counting if priced is None else priced
-        assert shown is not None
-        return Preview(shown, (*found, *self._notes(), *fresh))
+        return Preview(cast("Priced", priced or counting), (*found, *self._notes(), *fresh))
 
     def count(
         self,
@@ -293,35 +300,21 @@ class Table:
         if roster is not None and roster.private and request.epsilon is None:
             try_out(request, self.schema, roster)  # a typo must not cost the head counts
             self.head_counts()
-        return self._made(price(request, self.facts))
-
-    def head_counts(self) -> HeadCounts:
-        """Noisy head counts of a private roster: its first release, made once and at no cost ever after.
-
-        What draws on everyone's own budget makes them by itself, for the part of every budget that the roster's
-        `head_share` says. Everything after them is computed from these counts.
-
-        Returns
-        -------
-        HeadCounts
-        """
-        roster = self.dataset.budgets
-        if roster is None or not roster.private:
-            raise InputError("this table has no private roster: head counts of a public one are Table.budgets")
-        known = self._known_heads(roster)
-        return cast("HeadCounts", self._made(of_heads(self.schema, roster))) if known is None else known
-
-    def _known_heads(self, roster: Roster) -> HeadCounts | None:
-        """The head counts that the ledger has; one on a server is asked once it was opened."""
-        place = self._ledger or (self._kept.ledger if self._kept.in_file else None)
-        return known_heads(of_heads(self.schema, roster), place, self.name, self._source)
+        standing = self._standing(binding=True)
+        if standing is not None:
+            about: dict[str, Any] = {"epoch": int(standing.epoch), "dataset_name": self.name, "source": self._source}
+            text = living_text(request, self.facts, **about)
+            paid = self.ledger.find(self.name, text, recipient=request.recipient)
+            if paid is not None:  # before it is priced: perhaps nobody has anything left
+                return folders.recalled(paid.artefact, request.name)
+        return self._made(price(request, self.facts, standing))
 
     def _made(self, priced: Priced) -> Result:
         """Charge, run, remember; or bring back what was paid for."""
 
         def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
-            about: dict[str, Any] = {"reservation": reservation.id, "fingerprint": fingerprint, "notes": self._notes()}
-            made = certificate(priced, result, dataset=self.name, **about)
+            said: dict[str, Any] = {"reservation": reservation.id, "fingerprint": fingerprint, "notes": self._notes()}
+            made = certificate(priced, result, dataset=self.name, **said)
             result.with_receipt(folders.LedgerReceipt(made))
             return folders.stored(result, made)
 
@@ -334,6 +327,15 @@ class Table:
             finish=finish,
         )
         return folders.recalled(reservation.artefact, priced.request.name) if done is None else done.result
+
+    def _standing(self, *, binding: bool = False) -> Standing | None:
+        """Where the people of a living roster stand; `binding` first applies what they have lowered since."""
+        if not isinstance(self.dataset.budgets, LivingRoster):
+            return None
+        life = self.people
+        if binding:
+            life.bind()
+        return life.standing()
 
     def _request(self, kind: str, given: Mapping[str, Any]) -> Request:
         keys = {k: v for k, v in given.items() if k != "parameters"} | dict(given.get("parameters") or {})

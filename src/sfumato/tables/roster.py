@@ -1,11 +1,12 @@
 """Where each person's budget is written. The roster (person -> budget) is public input; the rows are not. Unless it is said
 to be private: then only the menu of budgets is public, and who chose which is part of a person's record (`private_roster`).
 
-Three ways, all computed inside the engine:
+Four ways, all computed inside the engine:
 
 - a numeric column of the table itself, in ε: ``Roster.column("epsilon")``
 - consent tiers named in a column of the table: ``Roster.tiers({"open": 1.0, "standard": 0.2}, column="consent")``
 - a separate public table with one row per person: ``Roster.table("roster.csv", person="patient", epsilon="epsilon")``
+- people who change their minds, whose choices the ledger keeps: ``Roster.living({"open": 1.0, "standard": 0.2})``
 
 A budget is turned into whole nano-ε, rounded down. A person without a budget (not in the roster, NULL, NaN, zero,
 negative, an unknown tier) has budget 0 and contributes nothing. A person listed twice has the smaller budget. Whatever of
@@ -17,23 +18,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import InputError, SchemaError
+from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.units import Epsilon
 from sfumato.tables.columns import Expr, nano_budget, number_column, text_column
 from sfumato.tables.engines import Engine, TableName, check_source, connect
 from sfumato.tables.frames import number_array, person_array, text_array
-from sfumato.tables.roster_keys import HEAD_SHARE, menu_of, name_of, people_of, private_of, tiers_of
+from sfumato.tables.roster_keys import HEAD_SHARE, menu_of, name_of, named_tiers, people_of, private_of
+
+if TYPE_CHECKING:
+    from sfumato.tables.living import LivingRoster
 
 
 @dataclass(frozen=True)
 class Roster:
-    """Where budgets come from; build it with `column`, `tiers`, `table` or `from_mapping`.
+    """Where budgets come from; build it with `column`, `tiers`, `table`, `living` or `from_mapping`.
 
     Attributes
     ----------
@@ -119,7 +124,7 @@ class Roster:
         `head_share` of everyone's budget (0.05 unless given) pays for noisy head counts.
         """
         about = private_of(private, head_share)
-        return cls(name_of(column, "column"), tiers_nano=tiers_of(tiers), people=people_of(tiers, counts), **about)
+        return cls(name_of(column, "column"), tiers_nano=named_tiers(tiers), people=people_of(tiers, counts), **about)
 
     @classmethod
     def table(
@@ -174,12 +179,32 @@ class Roster:
         return cls(
             budget,
             people=None if counts is None else people_of(tiers or {}, counts),
-            **({"tiers_nano": tiers_of(tiers)} if tiers is not None else menu_of(menu)),
+            **({"tiers_nano": named_tiers(tiers)} if tiers is not None else menu_of(menu)),
             **private_of(private, head_share),
             source=source,
             source_table=table,
             person=name_of(person, "person"),
         )
+
+    @staticmethod
+    def living(
+        tiers: Mapping[str, Epsilon],
+        *,
+        person: str | None = None,
+        period: str | None = None,
+        per_period: Mapping[str, Epsilon] | None = None,
+        key: str | Path | None = None,
+    ) -> LivingRoster:
+        """People who join, change their grant and withdraw; the ledger keeps who chose what (see `Table.people`).
+
+        They choose from the menu of `tiers` (ε by name), each with a cap `per_period` beside it, if one is given with the
+        `period` ("year", "quarter" or "month"). `person` is the column that names people in files that are imported, by
+        default that of the schema's unit; `key` the file with the key that identifiers are hashed with, by default beside
+        the ledger.
+        """
+        from sfumato.tables.living import LivingRoster
+
+        return LivingRoster.of(tiers, person=person, period=period, per_period=per_period, key=key)
 
     @classmethod
     def from_mapping(cls, plain: Mapping[str, Any]) -> Roster:
@@ -208,6 +233,11 @@ class Roster:
         )
 
     @property
+    def in_table(self) -> bool:
+        """Whether budgets are a column of the private table; otherwise they are joined on the person."""
+        return self.source is None
+
+    @property
     def reads_table(self) -> bool:
         """Whether learning the head counts means reading what is private."""
         return self.private or (self.source is None and self.people is None)
@@ -222,9 +252,8 @@ class Roster:
         """`values` of the budget column, Python objects, as text (tiers) or numbers (ε)."""
         return text_array(values) if self.tiers_nano and not self.reaches else number_array(values)
 
-    @property
     def menu(self) -> PersonBudgets:
-        """The public menu of a private roster: levels and names, and nobody's head."""
+        """The tiers and what each grants; nobody is counted."""
         names = tuple(name for name, _ in self.tiers_nano)
         levels = np.array([nano for _, nano in self.tiers_nano])
         return PersonBudgets(levels, np.zeros_like(levels), names)
@@ -243,8 +272,10 @@ class Roster:
                 f"the head counts per budget are not stated, and column {self.budget!r} is part of the private table; "
                 "give counts (tiers), people (column) or a separate roster table"
             )
+        from sfumato.tables.roster_join import per_person
+
         engine = self.connect()
-        each = self._per_person(engine)
+        each = per_person(self, engine)
         return self.summary(engine.fetch(each.group_by("key").agg(n=each.count())))
 
     def key(self, expr: Expr, engine: Engine) -> Expr:
@@ -282,30 +313,9 @@ class Roster:
 
     def joined(self, rows: Expr, engine: Engine) -> Expr:
         """`rows` of `engine` (with column ``person``) with each key from the roster table; people not in it are dropped."""
-        import ibis
+        from sfumato.tables.roster_join import joined
 
-        other = self.connect(near=engine)
-        each = self.matched(rows["person"].type(), other, engine)
-        if engine.backend is not other.backend:
-            each = ibis.memtable(other.fetch(each))
-        return rows.inner_join(each, rows["person"] == each["who"]).drop("who")
-
-    def matched(self, mine: Any, other: Engine, engine: Engine) -> Expr:
-        """Everybody in the roster table of `other` with their key, named as in the table of `engine`, of type `mine`."""
-        each = self._per_person(other)
-        theirs = each["who"].type()
-        if other.text and mine.is_integer():
-            # "7" and "07" are one person from here on, who would join twice: the smaller budget once more.
-            each = each.mutate(who=each["who"].try_cast("int64"))
-            each = each.filter(each["who"].notnull()).group_by("who").agg(key=each["key"].min())
-        elif engine.text and theirs.is_integer():
-            each = each.mutate(who=each["who"].cast("string"))
-        elif _kind_of_id(mine) != _kind_of_id(theirs):
-            raise SchemaError(
-                f"the roster names persons by {_kind_of_id(theirs)}, the table by {_kind_of_id(mine)}: nobody would match; "
-                "give them one type"
-            )
-        return each
+        return joined(self, rows, engine)
 
     def findings(self, persons: Any = None) -> tuple[str, ...]:
         """What is odd about the roster, in sentences with head counts, from public facts only; no person is named.
@@ -326,18 +336,6 @@ class Roster:
         """Open the roster table; `near` is an open engine to share."""
         columns = {str(self.person): person_array, self.budget: self.to_arrow}
         return connect(self.source, self.source_table, columns=columns, near=near)
-
-    def _per_person(self, engine: Engine) -> Expr:
-        who = engine.column(str(self.person), "the roster's person column")
-        key = self.key(engine.column(self.budget, "the roster's budget column"), engine)
-        each = engine.table.select(who=who, key=key)
-        each = each.filter(each["who"].notnull())
-        return each.group_by("who").agg(key=each["key"].min())
-
-
-def _kind_of_id(kind: Any) -> str:
-    """A type as far as equality goes: whole numbers of any width are alike."""
-    return "whole numbers" if kind.is_integer() else "text" if kind.is_string() else str(kind)
 
 
 def _part(nano: Expr, fraction: Fraction) -> Expr:

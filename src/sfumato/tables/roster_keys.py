@@ -19,6 +19,11 @@ HEAD_SHARE = Fraction(1, 20)  # ρ: of everyone's budget, for the head counts of
 
 def from_mapping(cls: type[Roster], plain: Mapping[str, Any]) -> Roster:
     """See `Roster.from_mapping`."""
+    if plain.get("living"):
+        from sfumato.tables.living import LivingRoster
+
+        return LivingRoster.from_keys(plain)
+    plain = {name: value for name, value in plain.items() if name != "living"}
     known = ("column", "tiers", "counts", "source", "table", "person", "epsilon", "tier", "roster", "head_share", "menu")
     for key in plain:
         if key not in known:
@@ -57,7 +62,7 @@ def name_of(column: Any, what: str) -> str:
     return column
 
 
-def tiers_of(tiers: Mapping[str, Epsilon]) -> tuple[tuple[str, int], ...]:
+def named_tiers(tiers: Mapping[str, Epsilon]) -> tuple[tuple[str, int], ...]:
     if not isinstance(tiers, Mapping) or not tiers:
         raise InputError("name at least one tier, for example tiers={'open': 1.0}")
     named = [(str(name), positive_nano(e, f"epsilon of tier {name!r}")) for name, e in tiers.items()]
