@@ -46,7 +46,7 @@ def answers(kind, mechanism, gap):
         errors.append(made.value - truth)
         expected.append(made.expected_rmse)
         for independent in held:
-            low, high = made.interval(0.95, independent=independent)
+            low, high = made.interval(0.95, independent=independent, worst_case=not independent)
             held[independent] += low <= truth <= high
     return np.sqrt(np.mean(np.square(errors))), np.mean(expected), {k: n / RUNS for k, n in held.items()}
 
