@@ -20,15 +20,18 @@ from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.terms import Neighbours, Terms
-from sfumato.privacy.units import Epsilon, positive_nano
+from sfumato.privacy.units import Epsilon, NanoArray, positive_nano
 
 if TYPE_CHECKING:
     from sfumato.tables import Roster, Schema
 
-__all__ = ["AUTO", "Facts", "Offer", "Request", "choose"]
+__all__ = ["AUTO", "GAPS", "Errors", "Facts", "Offer", "Request", "choose"]
 
 AUTO = "auto"
 """The selector: the best offer by preview. Not a mechanism."""
+
+GAPS = (0.01, 0.05, 0.20)
+"""Gaps between the stricter people and the rest, as shares of the range, at which a preview states every error."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class Request:
         The condition.
     parameters : mapping
         The keys of its kind and of its mechanism.
+    independent : bool
+        Whether whoever asks states that what people granted has nothing to do with their values.
     """
 
     name: str
@@ -63,10 +68,12 @@ class Request:
     recipient: str | None = None
     where: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    independent: bool = False
 
     def canonical(self) -> dict[str, Any]:
         """What makes two requests the same: everything but the name, and nothing about where the data lies."""
-        return {
+        stated = {"independent": True} if self.independent else {}  # absent otherwise: older requests keep their names
+        return stated | {
             "kind": self.kind,
             "mechanism": self.mechanism,
             "epsilon": None if self.epsilon is None else positive_nano(self.epsilon),
@@ -97,15 +104,16 @@ class Facts:
         Where the table's rows find those budgets; with one ε for all it only says who takes part.
     rows : int or None
         A public head count.
-    granted : PersonBudgets or None
-        What everybody granted in all, of which `budgets` is this release's share.
+    granted : PersonBudgets, int64 array or None
+        What everybody granted in all, of which `budgets` is this release's share; two rows, the smallest and the largest
+        grant of each group, where they differ within one.
     """
 
     schema: Schema
     budgets: PersonBudgets | None = None
     roster: Roster | None = None
     rows: int | None = None
-    granted: PersonBudgets | None = None
+    granted: PersonBudgets | NanoArray | None = None
 
     @cached_property
     def terms(self) -> Terms:
@@ -113,7 +121,8 @@ class Facts:
 
         Every offer is priced under these terms and carries them to the ledger and the Meter.
         """
-        granted = None if self.budgets is None or self.granted is None else np.asarray(self.granted.levels)
+        given = self.granted.levels if isinstance(self.granted, PersonBudgets) else self.granted
+        granted = None if self.budgets is None or given is None else np.asarray(given)
         return replace(self.schema.terms, budgets=self.budgets, granted=granted)
 
     def check_where(self, where: str | None) -> None:
@@ -126,6 +135,47 @@ class Facts:
 
 
 # --- what is offered -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Errors:
+    """The error of an answer by how far budgets and values go together, in its own unit (root mean squares).
+
+    The roster is cut in two at some budget, and the mean of the stricter people differs by a gap (a share of the range of
+    one person's value) from the mean of the rest. Where it is cut is what hurts the mechanism most. `sfumato.people.gaps`
+    computes it.
+
+    Attributes
+    ----------
+    independent : float
+        If what people granted has nothing to do with their values.
+    at : tuple of float
+        At each gap of `GAPS`: 1, 5 and 20 percentage points.
+    worst : float
+        The largest over all data, whatever the pattern.
+    assumes : bool
+        Whether the mechanism rests on independence: its figure is the first one, and wrong otherwise.
+    """
+
+    independent: float
+    at: tuple[float, ...]
+    worst: float
+    assumes: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers by name."""
+        gaps = {gap_name(gap): error for gap, error in zip(GAPS, self.at, strict=True)}
+        return {"independent": self.independent, **gaps, "worst": self.worst, "assumes_independence": self.assumes}
+
+
+def gap_name(gap: float) -> str:
+    """A gap as a key of JSON or a column.
+
+    >>> [gap_name(gap) for gap in GAPS]
+    ['gap_1_point', 'gap_5_points', 'gap_20_points']
+    """
+    points = round(100 * gap)
+    return f"gap_{points}_point" + ("" if points == 1 else "s")
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +198,8 @@ class Offer:
         Largest possible bias for any data.
     plan : object
         How it will be done, fixed from public facts; for pictures and experiments.
+    errors : Errors or None
+        Where budgets differ per person: the error by how far budgets and values go together.
     """
 
     mechanism: str
@@ -157,6 +209,7 @@ class Offer:
     run: Callable[[Any, Meter], Any] = field(repr=False)
     bias_bound: float = 0.0
     plan: Any = field(default=None, repr=False)
+    errors: Errors | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.terms.limit is None:

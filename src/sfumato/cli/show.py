@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from sfumato.offers import GAPS
 from sfumato.privacy.units import epsilon_text
 
 if TYPE_CHECKING:
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     from sfumato.releases.pipeline import Priced
     from sfumato.results import Result
 
+_GAPS_IN_WORDS = "errors at a gap (points of the range) between the mean of the stricter people and of the rest"
 _MOST_ROWS = 12  # of a released table that are shown on the screen
 
 
 def priced_record(priced: Priced) -> dict[str, Any]:
     """A preview as JSON."""
+    from sfumato.releases.assumption import assumption
     from sfumato.releases.certificate import offer_record
 
     request = priced.request
@@ -32,6 +35,8 @@ def priced_record(priced: Priced) -> dict[str, Any]:
         "kind": request.kind,
         "where": request.where,
         "share": None if request.share is None else str(request.share),
+        "independent": request.independent,
+        "assumption": assumption(priced, "the plan"),
         "chosen": priced.chosen.mechanism,
         "notes": list(priced.notes),
         "refusal": None if priced.foreseen is None else priced.foreseen.refusal,
@@ -52,18 +57,27 @@ def show_preview(console: Console, priced: PlanPreview) -> None:
         table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
         table.add_column("")
         table.add_column("mechanism")
-        table.add_column("expected error", justify="right")
+        gaps = [f"{100 * gap:.0f} point{'s' if gap > 0.01 else ''}" for gap in GAPS]
+        differ = any(offer.errors is not None for offer in item.offers)
+        for head in ("if independent", *gaps, "worst case") if differ else ("expected error",):
+            table.add_column(head, justify="right")
         table.add_column("price ε", justify="right")
-        table.add_column("how", overflow="fold")
+        if not differ:
+            table.add_column("how", overflow="fold")
         for offer in item.offers:
             people = offer.charge.people
             cost = epsilon_text(offer.charge.total)
             if people is not None and int(people.min()) != offer.charge.total:
                 cost = f"{epsilon_text(int(people.min()))} to {cost}"
-            error = "" if offer.expected_rmse is None else f"{offer.expected_rmse:,.4g}"
+            errors = offer.errors
+            shown = [offer.expected_rmse] if errors is None else [errors.independent, *errors.at, errors.worst]
+            figures = ["" if error is None else f"{error:,.4g}" for error in shown]
             mark = "→" if offer is item.chosen else ""
-            table.add_row(mark, offer.mechanism, error, cost, offer.note)
+            table.add_row(mark, offer.mechanism, *figures, cost, *([] if differ else [offer.note]))
         console.print(table)
+        if differ:
+            console.print(f"→ {escape(item.chosen.note)}", style="dim")
+            console.print(_GAPS_IN_WORDS, style="dim")
         for note in item.notes:
             console.print(f"[yellow]note:[/yellow] {escape(note)}")
         if item.foreseen is not None and item.foreseen.paid:
@@ -102,17 +116,21 @@ def show_outcomes(console: Console, outcomes: list[Outcome]) -> None:
             console.print(f"  {line}")
         console.print(f"  {made['mechanism']}, expected error {_number(made['expected_rmse'])}", style="dim")
         console.print(f"  {made['guarantee']['sentence']}")
+        if made.get("assumption"):
+            console.print(f"  [yellow]{escape(made['assumption'])}[/yellow]")
         for warning in made["warnings"]:
             console.print(f"  [yellow]note:[/yellow] {warning}")
 
 
 def answer_lines(result: Result) -> list[str]:
     """The released figures: one number with its interval, or the first rows of the table."""
-    value, interval = getattr(result, "value", None), getattr(result, "interval", None)
-    if isinstance(value, int | float) and callable(interval):
-        low, high = interval(0.95)
-        words = result.words
-        return [f"[bold]{words(value)}[/bold]   95% interval {words(low)} to {words(high)}"]
+    from sfumato.people.estimate import Estimate
+    from sfumato.people.headline import headline_lines
+
+    if isinstance(result, Estimate):
+        lines = headline_lines(result)
+        alarm = lines[: -1 if len(lines) > 1 and result.headline().alarm else 0]
+        return [*(f"[bold red]{escape(line)}[/bold red]" for line in alarm), *(escape(line) for line in lines[len(alarm) :])]
     frame = result.to_frame()
     columns = [c for c in frame.columns if c not in ("noise", "epsilon", "share")]
     shown = frame[columns].head(_MOST_ROWS).to_string(index=False, float_format=lambda x: f"{x:,.5g}")

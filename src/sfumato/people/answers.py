@@ -11,11 +11,15 @@ A preview works from public facts only, so an offer knows its price before anyth
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
+
+import numpy as np
 
 from sfumato.errors import BudgetError, InputError
 from sfumato.offers import AUTO, Offer
 from sfumato.people.estimate import Estimate
+from sfumato.people.gaps import errors_of
 from sfumato.people.question import Question
 from sfumato.people.reading import Reader
 from sfumato.privacy import SECURE, Charge, Meter, PersonBudgets, Source
@@ -23,6 +27,7 @@ from sfumato.privacy.terms import Terms
 from sfumato.registry import mechanism as registered
 from sfumato.registry import mechanisms
 
+HONEST = "adaptive"  # what `auto` takes where budgets differ and nobody vouches for independence
 WITH_TEST = 1.01  # a partition at most this much worse than the best is preferred: it tests its own assumption
 _FEW_GROUPS = 25  # up to here the parts of a partition can be compared
 
@@ -40,6 +45,11 @@ class FixedPlan(Protocol):
     def expected_rmse(self) -> float: ...
     @property
     def bias_bound(self) -> float: ...
+    @property
+    def worst_rmse(self) -> float: ...
+    @property
+    def assumes_independence(self) -> bool: ...
+    def error_at(self, gap: float) -> float: ...
     def run(self, reader: Any, meter: Meter) -> Estimate: ...
 
 
@@ -67,27 +77,34 @@ def plan_offer(question: Question, mechanism: str, **parameters: Any) -> Offer:
 def offer_of(plan: FixedPlan, note: str) -> Offer:
     """A fixed plan as an offer, under the terms of its question and at its price."""
     terms = plan.question.terms.up_to(plan.charge)
-    return Offer(plan.mechanism, terms, plan.expected_rmse, note, plan.run, bias_bound=plan.bias_bound, plan=plan)
+    about: dict[str, Any] = {"bias_bound": plan.bias_bound, "errors": errors_of(plan), "plan": plan}
+    return Offer(plan.mechanism, terms, plan.expected_rmse, note, plan.run, **about)
 
 
-def preview(question: Question) -> list[Offer]:
+def preview(question: Question, *, independent: bool = False) -> list[Offer]:
     """All offers that fit the question, the best first.
 
-    The best has the least expected error; within 1% of it a partition that tests whether its parts agree.
+    Where budgets differ the best is `adaptive`, which needs no assumption. With `independent`, or where nobody's budget
+    differs, it is the one with the least expected error; within 1% of it a partition that tests whether its parts agree.
 
     Parameters
     ----------
     question : Question
+    independent : bool
+        Whether the caller states that what people granted has nothing to do with their values.
 
     Returns
     -------
     list of Offer
         Each runs on a `Reader`.
     """
-    return every_offer(question.kind, lambda name: plan_offer(question, name), question.budgets)
+    make = partial(plan_offer, question)
+    return every_offer(question.kind, make, question.budgets, independent=independent)
 
 
-def every_offer(kind: str, make: Callable[[str], Offer], budgets: PersonBudgets) -> list[Offer]:
+def every_offer(
+    kind: str, make: Callable[[str], Offer], budgets: PersonBudgets, *, independent: bool = False
+) -> list[Offer]:
     """The offers of all mechanisms for personal budgets that can answer, best first."""
     offers = []
     for entry in mechanisms(kind):
@@ -99,11 +116,26 @@ def every_offer(kind: str, make: Callable[[str], Offer], budgets: PersonBudgets)
             continue
     if not offers:
         raise BudgetError("no mechanism can answer: the budgets are too small for this measure; use a coarser lattice")
-    return best_first(offers, budgets)
+    return best_first(offers, budgets, independent=independent)
 
 
-def best_first(offers: list[Offer], budgets: PersonBudgets) -> list[Offer]:
-    """Least expected error first, but for a partition that is nearly as good and tests itself."""
+def best_first(offers: list[Offer], budgets: PersonBudgets, *, independent: bool = False) -> list[Offer]:
+    """What `auto` takes, then the others by their expected error.
+
+    Where budgets differ that is the adaptive offer, if there is one: it is right without assumptions. Who states that
+    budgets and values are independent gets the least expected error, but for a partition that is nearly as good and tests
+    itself.
+    """
+    if not independent and int(np.count_nonzero(budgets.counts)) > 1:
+        honest = next((o for o in offers if o.mechanism == HONEST), None)
+        if honest is not None:
+            return [honest, *_by_error([o for o in offers if o is not honest], budgets)]
+    return _by_error(offers, budgets)
+
+
+def _by_error(offers: list[Offer], budgets: PersonBudgets) -> list[Offer]:
+    if not offers:
+        return []
     by_error = sorted(offers, key=lambda o: float("inf") if o.expected_rmse is None else o.expected_rmse)
     best = by_error[0]
     tested = next((o for o in by_error if o.mechanism == "partition"), None)
@@ -114,7 +146,9 @@ def best_first(offers: list[Offer], budgets: PersonBudgets) -> list[Offer]:
     return [tested, *(o for o in by_error if o is not tested)]
 
 
-def preview_count(budgets: PersonBudgets, *, selectivity: float | None = None, rows_per_person: int = 1) -> list[Offer]:
+def preview_count(
+    budgets: PersonBudgets, *, selectivity: float | None = None, rows_per_person: int = 1, independent: bool = False
+) -> list[Offer]:
     """Offers for the number of people (or rows) that satisfy a condition.
 
     Parameters
@@ -123,6 +157,8 @@ def preview_count(budgets: PersonBudgets, *, selectivity: float | None = None, r
     selectivity : float, optional
         A public guess of the share of people who satisfy the condition.
     rows_per_person : int
+    independent : bool
+        Whether you state that what people granted has nothing to do with their values.
 
     Returns
     -------
@@ -132,10 +168,11 @@ def preview_count(budgets: PersonBudgets, *, selectivity: float | None = None, r
     Examples
     --------
     >>> budgets = PersonBudgets.from_tiers({"strict": (0.01, 5400), "standard": (0.2, 3700), "open": (1.0, 900)})
-    >>> [offer.mechanism for offer in preview_count(budgets)][:2]
-    ['affine', 'partition']
+    >>> preview_count(budgets)[0].mechanism, preview_count(budgets, independent=True)[0].mechanism
+    ('adaptive', 'affine')
     """
-    return preview(Question(Terms(rows_per_person=rows_per_person, budgets=budgets), selectivity=selectivity))
+    question = Question(Terms(rows_per_person=rows_per_person, budgets=budgets), selectivity=selectivity)
+    return preview(question, independent=independent)
 
 
 def preview_sum(
@@ -146,6 +183,7 @@ def preview_sum(
     unit: float = 1.0,
     rounding: float = 0.0,
     rows_per_person: int = 1,
+    independent: bool = False,
 ) -> list[Offer]:
     """Offers for the sum of a measure that lies between `low` and `high` lattice units per record.
 
@@ -159,6 +197,8 @@ def preview_sum(
     rounding : float
         By how many units a value may differ from its lattice value: 0.5 if it was rounded to the nearest.
     rows_per_person : int
+    independent : bool
+        Whether you state that what people granted has nothing to do with their values.
 
     Returns
     -------
@@ -166,7 +206,8 @@ def preview_sum(
         Best first; each runs on a `Reader`.
     """
     terms = Terms(rows_per_person=rows_per_person, budgets=budgets)
-    return preview(Question(terms, low=low, high=high, unit=unit, rounding=rounding, kind="sum"))
+    question = Question(terms, low=low, high=high, unit=unit, rounding=rounding, kind="sum")
+    return preview(question, independent=independent)
 
 
 def count(
@@ -176,6 +217,7 @@ def count(
     mechanism: str = AUTO,
     selectivity: float | None = None,
     rows_per_person: int = 1,
+    independent: bool = False,
     meter: Meter | None = None,
     source: Source = SECURE,
     **parameters: Any,
@@ -191,6 +233,8 @@ def count(
     selectivity : float, optional
         A public guess of the share of people who satisfy the condition.
     rows_per_person : int
+    independent : bool
+        Whether you state that what people granted has nothing to do with their values.
     meter : Meter, optional
         One with the offer's price as its limit if left out.
     source : Source
@@ -213,7 +257,8 @@ def count(
     (True, True)
     """
     question = Question(Terms(rows_per_person=rows_per_person, budgets=budgets), selectivity=selectivity)
-    return answer(reader, question, mechanism=mechanism, meter=meter, source=source, **parameters)
+    about: dict[str, Any] = {"mechanism": mechanism, "independent": independent, "meter": meter}
+    return answer(reader, question, **about, source=source, **parameters)
 
 
 def answer(
@@ -221,6 +266,7 @@ def answer(
     question: Question,
     *,
     mechanism: str = AUTO,
+    independent: bool = False,
     meter: Meter | None = None,
     source: Source = SECURE,
     **parameters: Any,
@@ -235,6 +281,8 @@ def answer(
         What is asked, in public facts.
     mechanism : str
         A mechanism's name; "auto" takes the best by preview.
+    independent : bool
+        Whether the caller states that what people granted has nothing to do with their values.
     meter : Meter, optional
         One with the offer's price as its limit if left out.
     source : Source
@@ -246,7 +294,10 @@ def answer(
     -------
     Estimate
     """
-    offer = preview(question)[0] if mechanism == AUTO else plan_offer(question, mechanism, **parameters)
+    if mechanism == AUTO:
+        offer = preview(question, independent=independent)[0]
+    else:
+        offer = plan_offer(question, mechanism, **parameters)
     return run_offer(offer, reader, meter=meter, source=source)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.people.error_law import LaplacePlusNormal
+from sfumato.people.headline import ALARM, P_VALUE
 from sfumato.people.question import Question
 from sfumato.people.words import amount, subject
 from sfumato.privacy import NANO
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from sfumato.people.linear import LinearPlan
 
 MOST_PARTS = 25
-ALARM = 0.05
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ class Heterogeneity:
         Sum of the part totals: unbiased whatever the budgets.
     unbiased_rmse : float
         Root mean squared error of `unbiased`.
+    unbiased_scales : tuple of float
+        Scales of the Laplace noises in `unbiased`.
     part_means : tuple of float
         Noisy mean per part, from the smallest budgets to the largest.
     part_people : tuple of int
@@ -54,11 +56,12 @@ class Heterogeneity:
     unbiased_rmse: float
     part_means: tuple[float, ...]
     part_people: tuple[int, ...]
+    unbiased_scales: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, as an estimate's details show them."""
         return {
-            "heterogeneity_p_value": self.p_value,
+            P_VALUE: self.p_value,
             "unbiased_value": self.unbiased,
             "unbiased_rmse": self.unbiased_rmse,
             "part_means": list(self.part_means),
@@ -94,6 +97,7 @@ def heterogeneity(plan: LinearPlan, part_means: NDArray[np.float64]) -> Heteroge
         unbiased_rmse=float(np.sqrt(2 * np.square(counts * scale).sum())) * q.unit,
         part_means=tuple((part_means * q.unit).tolist()),
         part_people=tuple(counts.astype(int).tolist()),
+        unbiased_scales=tuple((counts * scale * q.unit).tolist()),
     )
 
 

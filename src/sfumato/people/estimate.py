@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sfumato.errors import InputError
 from sfumato.people.error_law import ErrorLaw, law_from_dict
+from sfumato.people.headline import P_VALUE, Headline, headline
 from sfumato.people.words import amount, subject
 from sfumato.privacy import Guarantee
 from sfumato.results import Result
@@ -80,9 +81,11 @@ class Estimate(Result):
         The public bounds to which that column's values were clamped.
     rounding : float
         How far rounding values to the lattice may have moved the answer, in its own unit. Every interval includes it.
-    any_data, if_independent : Bracket, optional
-        Where the mechanism has both: the answer that holds for any data, and the one that holds if budgets are independent
-        of the values. The first makes the interval.
+    any_data : Bracket, optional
+        The answer that holds for any data.
+    if_independent : Bracket, optional
+        Where the mechanism has an answer of its own for it: the one that holds if budgets are independent of the values.
+        `any_data` then makes the interval; without it `value` and `law` are what holds if they are independent.
     """
 
     value: float
@@ -116,30 +119,42 @@ class Estimate(Result):
             raise InputError(f"a {self.kind} is not a frequency; use .value")
         return self.value / self.people
 
+    @property
+    def p_value(self) -> float | None:
+        """Of the free test whether budgets and values are independent, where the mechanism has one."""
+        found = self.details.get(P_VALUE)
+        return None if found is None else float(found)
+
+    def headline(self, confidence: float = 0.95) -> Headline:
+        """What to say first: a value, the interval for any data, an alarm; intervals at `confidence`."""
+        return headline(self, confidence)
+
     def seen_as(self, bracket: Bracket) -> Estimate:
-        """The same estimate with the value and the law of `bracket`."""
-        return replace(
-            self, value=bracket.value, law=bracket.law, bias_bound=bracket.bias, any_data=None, if_independent=None
-        )
+        """The same estimate with the value, the law and the bias of `bracket`, all of them in its interval."""
+        law: dict[str, Any] = {
+            "value": bracket.value,
+            "law": bracket.law,
+            "bias_bound": bracket.bias,
+            "bias_in_interval": True,
+        }
+        return replace(self, **law, any_data=None, if_independent=None)
 
     def interval(
         self, confidence: float = 0.95, *, worst_case: bool = False, independent: bool = False
     ) -> tuple[float, float]:
         """An interval that holds the true answer with a probability of `confidence`, cut to the public bounds.
 
-        Where the estimate carries `any_data`, the interval is made of it and holds for any data; `independent=True` asks for
-        the narrower one that holds if budgets are independent of the values.
-
-        By default it holds if budgets are independent of the values (the assumption of every personalized release that
-        gains accuracy); with one ε for all it holds for any data. `worst_case=True` adds the largest possible bias and holds
-        for any data. The noise, unequal weights and the rounding to the lattice are always in it.
+        By default it holds under what the mechanism rests on: for any data with `adaptive`, `robust`, `minimum` or one ε
+        for all; if budgets are independent of the values with any other mechanism, which somebody asked for by name or by
+        saying `independent`. `worst_case=True` holds for any data whatever the mechanism, and is what is printed first;
+        `independent=True` asks for the narrower one. Noise, unequal weights and rounding to the lattice are always in it.
         """
-        if self.any_data is not None and self.if_independent is not None:
-            if independent:
-                return self.seen_as(self.if_independent).interval(confidence)
-            return self.seen_as(self.any_data).interval(confidence, worst_case=True)
+        if independent and self.if_independent is not None:
+            return self.seen_as(self.if_independent).interval(confidence)
+        if self.any_data is not None and not independent and (worst_case or self.if_independent is not None):
+            return self.seen_as(self.any_data).interval(confidence)
         half = self.law.halfwidth(confidence) + self.rounding
-        if worst_case or (self.bias_in_interval and not independent):
+        if worst_case or self.bias_in_interval:
             half += self.bias_bound
         low, high = self.value - half, self.value + half
         if self.bounds is not None:
@@ -149,16 +164,15 @@ class Estimate(Result):
 
     def to_dict(self, *, confidence: float = 0.95) -> dict[str, Any]:
         """Plain numbers for the artefact, with intervals at `confidence`."""
-        low, high = self.interval(confidence)
         worst = self.interval(confidence, worst_case=True)
         out: dict[str, Any] = {
+            "headline": self.headline(confidence).to_dict(),
             **super().to_dict(),
             "kind": self.kind,
             "column": self.column,
             "value": self.value,
-            "interval": [low, high],
+            "interval": list(worst),
             "interval_if_independent": list(self.interval(confidence, independent=True)),
-            "interval_worst_case": list(worst),
             "confidence": confidence,
             "people": self.people,
             "mechanism": self.mechanism,
@@ -209,16 +223,20 @@ class Estimate(Result):
         )
 
     def to_frame(self, *, confidence: float = 0.95) -> pd.DataFrame:
-        """One row, with the interval at `confidence`: what a table of several answers is made of."""
+        """One row, with both intervals at `confidence`: what a table of several answers is made of."""
         import pandas as pd
 
-        low, high = self.interval(confidence)
+        first = self.headline(confidence)
+        narrow = first.interval_if_independent or first.interval
         row = {
             "kind": self.kind,
             **({} if self.column is None else {"column": self.column}),
-            "value": self.value,
-            "low": low,
-            "high": high,
+            "value": first.value,
+            "low": first.interval[0],
+            "high": first.interval[1],
+            "low_if_independent": narrow[0],
+            "high_if_independent": narrow[1],
+            "alarm": first.alarm is not None,
             "expected_rmse": self.expected_rmse,
             "bias_bound": self.bias_bound,
             "mechanism": self.mechanism,
@@ -240,7 +258,11 @@ class Estimate(Result):
         return amount(number, self.kind, digits=6)
 
     def __repr__(self) -> str:
-        low, high = self.interval()
-        value, start, end = (self.words(x) for x in (self.value, low, high))
-        text = f"Estimate({self.subject} {value}, 95% {start} to {end}, {self.mechanism}"
+        first, words = self.headline(), self.words
+        text = "Estimate(" + ("" if first.alarm is None else "CONSENT AND VALUES GO TOGETHER, ")
+        text += f"{self.subject} {words(first.value)}, 95% {' to '.join(map(words, first.interval))}"
+        if first.interval_if_independent is not None:
+            narrow = "" if first.alarm else f", {' to '.join(map(words, first.interval_if_independent))} if independent"
+            text += f" for any data{narrow}"
+        text += f", {self.mechanism}"
         return text + (", NOT PRIVATE)" if not self.guarantee.private else ")")

@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 
 from sfumato.errors import BudgetError, InputError
 from sfumato.people.error_law import LaplacePlusNormal
-from sfumato.people.estimate import Estimate
+from sfumato.people.estimate import Bracket, Estimate
+from sfumato.people.gaps import bias_at
 from sfumato.people.question import Question
 from sfumato.people.reading import Integers, Reader, fitted
 from sfumato.privacy import NANO, Charge, Exact, Meter, Nano
@@ -135,6 +136,22 @@ class LinearPlan:
         shrink = q.people * q.unit * missing * gap if abs(missing) > 1e-9 else 0.0
         return float(np.sqrt(self.spread(q.variance) ** 2 + (shrink + self.rounding_bound) ** 2 + noise))
 
+    @property
+    def assumes_independence(self) -> bool:
+        """Whether the figure of its error is wrong where budgets and values go together."""
+        return self.bias_bound > 0 and not self.worst_case
+
+    @property
+    def worst_rmse(self) -> float:
+        """The largest error over all data: the whole bias, and the noise."""
+        noise = 2 * float(np.square(self.noise_scales).sum())
+        return max(self.expected_rmse, float(np.sqrt((self.bias_bound + self.rounding_bound) ** 2 + noise)))
+
+    def error_at(self, gap: float) -> float:
+        """The error at a gap between the stricter people and the rest; `gaps` says what that is."""
+        bias = bias_at(self.question, self.influence, gap)
+        return min(float(np.hypot(self.expected_rmse, bias)), self.worst_rmse)
+
     def run(self, reader: Reader, meter: Meter) -> Estimate:
         """Read the sums, add noise through the Meter, combine."""
         q = self.question
@@ -164,6 +181,10 @@ class LinearPlan:
         spread = self.spread(_plausible_variance(q, mean, 2 * noise.rmse / (n * q.unit)))
         low, high = q.low * q.rows_per_person, q.high * q.rows_per_person
         found = heterogeneity(self, part_means)
+        whatever = Bracket(n * mean * q.unit, noise, self.bias_bound)
+        if found is not None:  # the plain sum of the parts is noisier, but nothing can bias it
+            plain = Bracket(found.unbiased, LaplacePlusNormal(found.unbiased_scales))
+            whatever = min(whatever, plain, key=lambda b: b.law.halfwidth(0.95) + b.bias)
         return Estimate(
             value=n * mean * q.unit,
             people=n,
@@ -181,6 +202,7 @@ class LinearPlan:
             parameters={**self.parameters, **lattice_words(q, self.rounding_bound)},
             warnings=bias_warnings(self.bias_bound, self.expected_rmse, q, worst_case=self.worst_case, found=found),
             details={} if found is None else found.to_dict(),
+            any_data=whatever,
         )
 
 

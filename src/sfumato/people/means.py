@@ -24,6 +24,7 @@ def preview_mean(
     selectivity: float | None = None,
     rows_per_person: int = 1,
     kind: Literal["sum", "mean"] = "mean",
+    independent: bool = False,
 ) -> list[Offer]:
     """Offers for the mean (or shifted sum) of a measure with public bounds, best first.
 
@@ -40,6 +41,8 @@ def preview_mean(
         A public guess of the share of people who satisfy the condition.
     rows_per_person : int
     kind : "mean" or "sum"
+    independent : bool
+        Whether you state that what people granted has nothing to do with their values.
 
     Returns
     -------
@@ -50,11 +53,11 @@ def preview_mean(
     --------
     >>> budgets = PersonBudgets.from_tiers({"strict": (0.1, 5000), "open": (1.0, 5000)})
     >>> preview_mean(budgets, low=0, high=100)[0].mechanism
-    'partition'
+    'adaptive'
     """
     terms = Terms(rows_per_person=rows_per_person, budgets=budgets)
     pair = Pair(terms, low, high, steps, selectivity, kind, rounding)
-    return every_offer("mean", pair.offer, budgets)
+    return every_offer("mean", pair.offer, budgets, independent=independent)
 
 
 def mean(
@@ -69,6 +72,7 @@ def mean(
     rows_per_person: int = 1,
     mechanism: str = AUTO,
     kind: Literal["sum", "mean"] = "mean",
+    independent: bool = False,
     source: Source = SECURE,
 ) -> Estimate:
     """The mean of a measure over the people who satisfy a condition, everybody at their own budget.
@@ -89,6 +93,8 @@ def mean(
     mechanism : str
         A mechanism's name; "auto" takes the best by preview.
     kind : "mean" or "sum"
+    independent : bool
+        Whether you state that what people granted has nothing to do with their values.
     source : Source
         Random bits.
 
@@ -98,7 +104,10 @@ def mean(
     """
     terms = Terms(rows_per_person=rows_per_person, budgets=budgets)
     pair = Pair(terms, low, high, steps, selectivity, kind, rounding)
-    offer = every_offer("mean", pair.offer, budgets)[0] if mechanism == AUTO else pair.offer(mechanism)
+    if mechanism == AUTO:
+        offer = every_offer("mean", pair.offer, budgets, independent=independent)[0]
+    else:
+        offer = pair.offer(mechanism)
     return run_offer(offer, reader, source=source)
 
 
@@ -112,6 +121,7 @@ def total(
     rounding: float = 0.0,
     rows_per_person: int = 1,
     mechanism: str = AUTO,
+    independent: bool = False,
     source: Source = SECURE,
     **parameters: Any,
 ) -> Estimate:
@@ -130,6 +140,8 @@ def total(
     rows_per_person : int
     mechanism : str
         A mechanism's name; "auto" takes the best by preview.
+    independent : bool
+        Whether you state that what people granted has nothing to do with their values.
     source : Source
         Random bits.
     parameters
@@ -141,4 +153,4 @@ def total(
     """
     terms = Terms(rows_per_person=rows_per_person, budgets=budgets)
     question = Question(terms, low=low, high=high, unit=unit, rounding=rounding, kind="sum")
-    return answer(reader, question, mechanism=mechanism, source=source, **parameters)
+    return answer(reader, question, mechanism=mechanism, independent=independent, source=source, **parameters)

@@ -24,6 +24,7 @@ from sfumato.people.answers import offer_of, plan_offer
 from sfumato.people.bias import bias_warnings
 from sfumato.people.error_law import ErrorLaw, LaplacePlusNormal, RatioLaw
 from sfumato.people.estimate import Bracket, Estimate
+from sfumato.people.headline import P_VALUE
 from sfumato.people.linear import lattice_words
 from sfumato.people.question import Question
 from sfumato.people.reading import PairReader
@@ -83,10 +84,31 @@ class PairPlan:
             return self.centred.bias_bound + abs(self.middle) * self.ones.bias_bound
         return self._bias_of_mean(self._expected_count())
 
-    def _bias_of_mean(self, count: float) -> float:
+    @property
+    def assumes_independence(self) -> bool:
+        return bool(self.centred.plan.assumes_independence or self.ones.plan.assumes_independence)
+
+    def error_at(self, gap: float) -> float:
+        """The error at a gap in the measure (and, for a sum, in who has one); `gaps` says what that is."""
+        first = float(self.centred.plan.error_at(gap))
+        if self.kind == "mean":
+            return min(self.high - self.low, first / self._expected_count())
+        return float(np.hypot(first, self.middle * self.ones.plan.error_at(gap)))
+
+    @property
+    def worst_rmse(self) -> float:
+        """The largest error over all data, if as many rows count as expected."""
+        first, second = float(self.centred.plan.worst_rmse), float(self.ones.plan.worst_rmse)
+        if self.kind == "sum":
+            return first + abs(self.middle) * second
+        return min(self.high - self.low, (first + (self.high - self.low) / 2 * second) / self._expected_count())
+
+    def _bias_of_mean(self, count: float, of_sum: float | None = None, of_count: float | None = None) -> float:
         """Both biases, the count's times how far a mean can lie from the middle, over the number of rows."""
         reach = (self.high - self.low) / 2
-        return min(2 * reach, (self.centred.bias_bound + reach * self.ones.bias_bound) / count)
+        first = self.centred.bias_bound if of_sum is None else of_sum
+        second = self.ones.bias_bound if of_count is None else of_count
+        return min(2 * reach, (first + reach * second) / count)
 
     def run(self, reader: Any, meter: Meter) -> Estimate:
         if not isinstance(reader, PairReader):
@@ -94,22 +116,22 @@ class PairPlan:
         total = self.centred.run(reader.centred, meter)
         count = self.ones.run(reader.ones, meter)
         made = self._combined(total, count, meter)
-        if total.any_data is None or count.any_data is None or total.if_independent is None or count.if_independent is None:
+        if total.any_data is None or count.any_data is None:
             return made
         safe = self._combined(total.seen_as(total.any_data), count.seen_as(count.any_data), meter)
+        made = replace(made, any_data=Bracket(safe.value, safe.law, safe.bias_bound))
+        if total.if_independent is None or count.if_independent is None:
+            return made
         keen = self._combined(total.seen_as(total.if_independent), count.seen_as(count.if_independent), meter)
-        return replace(
-            made,
-            any_data=Bracket(safe.value, safe.law, safe.bias_bound),
-            if_independent=Bracket(keen.value, keen.law),
-        )
+        return replace(made, if_independent=Bracket(keen.value, keen.law))
 
     def _combined(self, total: Estimate, count: Estimate, meter: Meter) -> Estimate:
         """A noisy sum around the middle and a noisy count, as one answer."""
         law: ErrorLaw
         if self.kind == "sum":
             value = self.middle * count.value + total.value
-            law, rounding, bias = _sum_law(total, count, self.middle), total.rounding, self.bias_bound
+            law, rounding = _sum_law(total, count, self.middle), total.rounding
+            bias = total.bias_bound + abs(self.middle) * count.bias_bound
             rows = self.question.people * self.question.rows_per_person
             bounds = (min(0.0, self.low * rows), max(0.0, self.high * rows))
         else:
@@ -139,7 +161,7 @@ class PairPlan:
                 **lattice,
             },
             warnings=warnings,
-            details={"count": count.value},
+            details={"count": count.value, **_tested(total, count)},
         )
 
     def _ratio(self, total: Estimate, count: Estimate) -> tuple[float, ErrorLaw, float, float]:
@@ -149,7 +171,7 @@ class PairPlan:
             return self.middle, _ANYTHING, 0.0, self._bias_of_mean(1.0)
         # Only rows with a value are rounded: `most` of all who might have been.
         rounding = total.rounding * most / (self.question.people * self.question.rows_per_person) / count.value
-        bias = self._bias_of_mean(count.value)
+        bias = self._bias_of_mean(count.value, total.bias_bound, count.bias_bound)
         law = RatioLaw(
             sum_of=LaplacePlusNormal(*_parts(total)),
             count_of=LaplacePlusNormal(*_parts(count)),
@@ -166,6 +188,12 @@ def _parts(estimate: Estimate) -> tuple[tuple[float, ...], float]:
     if isinstance(law, LaplacePlusNormal):
         return law.scales, law.sd
     return (), law.rmse
+
+
+def _tested(total: Estimate, count: Estimate) -> dict[str, float]:
+    """The smaller p-value of the two tests, times two for there being two."""
+    found = [e.p_value for e in (total, count) if e.p_value is not None]
+    return {} if not found else {P_VALUE: min(1.0, len(found) * min(found))}
 
 
 def _sum_law(total: Estimate, count: Estimate, middle: float) -> LaplacePlusNormal:
@@ -200,7 +228,7 @@ class Pair:
         unit = (self.high - self.low) / self.steps / 2
         bounds: dict[str, Any] = {"low": -self.steps, "high": self.steps, "unit": unit}
         about: dict[str, Any] = {"rounding": 2 * self.rounding, "column": self.column, "kind": "sum"}
-        return Question(self.terms, **bounds, **about, split=2)
+        return Question(self.terms, **bounds, **about, split=2, taking=self.selectivity)
 
     @property
     def ones(self) -> Question:

@@ -1,14 +1,16 @@
-"""Pictures: an estimate, the options of a preview, the roster with its parts or cap, error against the threshold."""
+"""Pictures: an estimate, the options of a preview, their error against the gap, the roster, error against the threshold."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.palette import BLUE, CYCLE, GREEN, ORANGE, VERMILION, axes
+from sfumato.offers import GAPS
+from sfumato.palette import BLUE, CYCLE, ORANGE, VERMILION, axes
 from sfumato.people.estimate import Estimate
+from sfumato.people.headline import ANY_DATA, IF_INDEPENDENT
 from sfumato.people.linear import LinearPlan
 from sfumato.privacy import NANO, PersonBudgets
 
@@ -19,34 +21,32 @@ if TYPE_CHECKING:
 
 
 def plot_estimate(estimate: Estimate, ax: Axes | None = None, *, confidence: float = 0.95) -> Axes:
-    """The estimate with its interval; the light band is where the worst possible bias could move the answer."""
+    """The headline: value and interval for any data, then, lower and lighter, what holds under independence only."""
     ax = axes(ax, (7.0, 2.2))
-    low, high = estimate.interval(confidence)
-    words = estimate.words
-    worst = estimate.interval(confidence, worst_case=True)
+    first, words = estimate.headline(confidence), estimate.words
+    low, high = first.interval
+    whatever = "" if first.interval_if_independent is None else f" {ANY_DATA}"
     # The interval is cut to the public bounds and the value is not, so the value may lie outside.
-    reach = [[max(estimate.value - low, 0.0)], [max(high - estimate.value, 0.0)]]
+    reach = [[max(first.value - low, 0.0)], [max(high - first.value, 0.0)]]
     ax.errorbar(
-        [estimate.value], [0], xerr=reach, fmt="o", color=BLUE, ms=10,
-        capsize=8, lw=3, label=f"{words(estimate.value)}, {confidence:.0%} interval {words(low)} to {words(high)}",
+        [first.value], [0], xerr=reach, fmt="o", color=BLUE, ms=10, capsize=8, lw=3,
+        label=f"{words(first.value)}, {confidence:.0%} interval {words(low)} to {words(high)}{whatever}",
     )  # fmt: skip
-    wide = max(high - low, 1e-12)
-    # The worst case is often hundreds of times wider: the band then runs out of the picture and the label says how far.
-    view = (max(worst[0], low - 0.6 * wide), min(worst[1], high + 0.6 * wide))
-    view = (min(view[0], estimate.value), max(view[1], estimate.value))
-    if worst[1] - worst[0] > wide * 1.001:
-        ax.axvspan(
-            *worst, color=ORANGE, alpha=0.15, label=f"with the worst possible bias {words(worst[0])} to {words(worst[1])}"
-        )
-    if "unbiased_value" in estimate.details:
-        unbiased = float(estimate.details["unbiased_value"])
-        ax.plot([unbiased], [0], "D", color=GREEN, ms=7, label=f"without that assumption {words(unbiased)}")
-        view = (min(view[0], unbiased - 0.1 * wide), max(view[1], unbiased + 0.1 * wide))
+    view = [min(low, first.value), max(high, first.value)]
+    if first.interval_if_independent is not None and first.alarm is None:
+        start, end = first.interval_if_independent
+        ax.errorbar(
+            [(start + end) / 2], [-0.5], xerr=[[(end - start) / 2]] * 2, fmt="none", ecolor=ORANGE, capsize=6, lw=2,
+            label=f"{words(start)} to {words(end)} {IF_INDEPENDENT}",
+        )  # fmt: skip
+        view = [min(view[0], start), max(view[1], end)]
+    wide = max(view[1] - view[0], 1e-12)
     ax.set_xlim(view[0] - 0.05 * wide, view[1] + 0.05 * wide)
     ax.set_ylim(-1, 1.6)
     ax.set_yticks([])
     ax.set_xlabel(estimate.subject)
-    ax.set_title(f"{estimate.mechanism}, ε up to {estimate.guarantee.epsilon}", fontsize=10)
+    said = "consent and values go together: " if first.alarm else ""
+    ax.set_title(f"{said}{estimate.mechanism}, ε up to {estimate.guarantee.epsilon}", fontsize=10)
     ax.legend(fontsize=9, loc="upper center", frameon=False)
     return ax
 
@@ -67,6 +67,39 @@ def plot_options(options: Sequence[Offer], ax: Axes | None = None) -> Axes:
     ax.set_yticks(place, [o.mechanism for o in options])
     ax.set_xlabel("error in the answer's unit")
     ax.legend(fontsize=8)
+    return ax
+
+
+def plot_gaps(errors: Mapping[str, Sequence[float]], ax: Axes | None = None, *, chosen: str | None = None) -> Axes:
+    """Error of each mechanism against the gap between the stricter people and the rest.
+
+    Parameters
+    ----------
+    errors : mapping
+        By mechanism: under independence, at each gap of `GAPS`, and in the worst case.
+    ax : Axes, optional
+        A new figure's if left out.
+    chosen : str, optional
+        The mechanism to draw with a thick line.
+
+    Returns
+    -------
+    Axes
+    """
+    ax = axes(ax)
+    places = np.arange(len(GAPS) + 2)
+    styles, marks = ("-", "--", "-.", ":"), "osD^vPX*<>"
+    for i, (name, values) in enumerate(errors.items()):
+        thick = name == chosen
+        ax.plot(
+            places, values, color=CYCLE[i % len(CYCLE)], ls="-" if thick else styles[i % len(styles)],
+            marker=marks[i % len(marks)], ms=6 if thick else 4, lw=3 if thick else 1.4, label=name, zorder=3 if thick else 2,
+        )  # fmt: skip
+    ax.set_yscale("log")
+    ax.set_xticks(places, ["independent", *(f"{100 * gap:.0f} points" for gap in GAPS), "worst case"])
+    ax.set_xlabel("gap between the stricter people and the rest")
+    ax.set_ylabel("error (RMSE) in the answer's unit")
+    ax.legend(fontsize=8, ncols=2, frameon=False)
     return ax
 
 

@@ -17,12 +17,15 @@ minimum, and the estimator's own value an upper bound: the two meet at the least
 multiplying π by exp(risk) step by step, until the bounds agree to `CLOSE`. Everything here is computed from public noise
 levels, and ψ is applied to noisy numbers: post-processing.
 
-λ = 0.83 keeps the largest error below 1.33 times that of the unbiased answer for every A (`Shrinkage.worst`): an honest
-default pays a bounded price when budgets follow the values, and takes what can be had when they do not.
+Which λ? At 0.83 the largest error is below 1.33 times that of the unbiased answer for every A (`Shrinkage.worst`). Where
+there is more to lose at independence than in the worst case, `balanced` raises λ until the two regrets are alike: the error
+at b = 0 over the best one there, and the largest error over that of the best answer that assumes nothing. It stops where
+the largest error reaches a price that the caller states. All of it is computed from public noise levels.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -31,7 +34,9 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-INDEPENDENT = 0.83  # λ
+INDEPENDENT = 0.83  # the least λ
+_MOST = 0.99  # the largest λ that is tried
+_HALVINGS = 7  # of the range of λ: it is then known to a thousandth
 CLOSE = 0.002  # relative distance of the two bounds at which the search ends
 _MOST_STEPS = 400
 _FAR = 25.0  # standard deviations of d: how large a b is looked at
@@ -77,6 +82,32 @@ class Shrinkage:
         """The point of the frontier at λ = `weight` for A = `spread`."""
         return _solved(float(spread), float(weight))
 
+    @classmethod
+    def balanced(cls, spread: float, regret: Callable[[Shrinkage], float], price: Callable[[Shrinkage], float]) -> Shrinkage:
+        """The point of the frontier where the regrets of both ends are alike, as far as the price allows.
+
+        Parameters
+        ----------
+        spread : float
+            A.
+        regret : callable
+            The error at b = 0 over the best one there.
+        price : callable
+            The largest error over that of the best answer for any data; infinity where it is too dear.
+        """
+
+        def enough(weight: float) -> bool:
+            made = cls.of(spread, weight=weight)
+            return regret(made) <= price(made)
+
+        low, high = INDEPENDENT, _MOST
+        if enough(low):
+            return cls.of(spread, weight=low)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if enough(middle) else (middle, high)
+        return cls.of(spread, weight=low)
+
     def __call__(self, differences: ArrayLike) -> Floats:
         """ψ of `differences`, in scales of the unbiased answer's noise."""
         d = np.asarray(differences, dtype=np.float64)
@@ -85,8 +116,15 @@ class Shrinkage:
 
     def error(self, gap: ArrayLike) -> Floats:
         """Root mean square error at b = `gap`, in standard deviations of the unbiased answer's noise."""
-        found = np.interp(np.abs(np.asarray(gap, dtype=np.float64)), self.gaps, self.risks)
-        return np.asarray(np.sqrt(found / 2))
+        b = np.abs(np.asarray(gap, dtype=np.float64))
+        # Between the last b that was looked at and where ψ(d) = d for sure, the largest risk of all stands for the rest.
+        found = np.where(b <= self.gaps[-1], np.interp(b, self.gaps, self.risks), self.risks.max())
+        return np.asarray(np.sqrt(np.where(b < self.far, found, 2.0) / 2))
+
+    @property
+    def far(self) -> float:
+        """From this b on ψ(d) = d but for a chance below 1e-5."""
+        return float(0.7 * self.differences[-1] + 12 + 6 * self.spread)
 
     @property
     def if_independent(self) -> float:

@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from sfumato.offers import Offer
+from sfumato.offers import GAPS, Errors, Offer, gap_name
 from sfumato.privacy.units import Epsilon
 from sfumato.releases.pipeline import Priced
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 class Common(TypedDict, total=False):
-    """What every release may say: its price, its mechanism, who is to have it, what it is called."""
+    """What every release may say: its price, its mechanism, what it assumes, who is to have it, what it is called."""
 
     epsilon: Epsilon | None
     share: Epsilon | None
@@ -23,6 +24,7 @@ class Common(TypedDict, total=False):
     parameters: Mapping[str, Any] | None
     recipient: str | None
     name: str | None
+    independent: bool | None
 
 
 class Asked(Common, total=False):
@@ -68,7 +70,7 @@ class Preview(Sequence[Offer]):
         return self.priced.offers[index]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per mechanism."""
+        """One row per mechanism; where budgets differ, with its error at every gap (see `sfumato.offers.Errors`)."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -76,6 +78,7 @@ class Preview(Sequence[Offer]):
                 {
                     "mechanism": o.mechanism,
                     "expected_rmse": o.expected_rmse,
+                    **({} if o.errors is None else _gaps(o.errors)),
                     "epsilon": o.charge.total / 1e9,
                     "chosen": o is self.priced.chosen,
                     "note": o.note,
@@ -85,8 +88,30 @@ class Preview(Sequence[Offer]):
         )
 
     def __repr__(self) -> str:
-        return "\n".join([self.to_frame().to_string(index=False), *(f"note: {note}" for note in self.notes)])
+        frame = self.to_frame()
+        if any(o.errors is not None for o in self.priced.offers):  # its notes would make it too wide to read
+            frame = frame.drop(columns="note").rename(columns={"expected_rmse": "independent"})
+        lines = [frame.to_string(index=False, float_format=lambda x: f"{x:,.4g}")]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw each mechanism's error against the gap between the stricter people and the rest, on `ax` or a new figure.
+
+        With one ε for all there is no gap: the expected errors are drawn.
+        """
+        from sfumato.people.plots import plot_gaps, plot_options
+
+        known = {o.mechanism: o.errors for o in self.priced.offers if o.errors is not None}
+        if not known:
+            return plot_options(self.priced.offers, ax)
+        errors = {name: (e.independent, *e.at, e.worst) for name, e in known.items()}
+        return plot_gaps(errors, ax, chosen=self.priced.chosen.mechanism)
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>note: {escape(note)}</p>" for note in self.notes)
         return f"{self.to_frame().to_html(index=False)}{notes}"
+
+
+def _gaps(errors: Errors) -> dict[str, float]:
+    """The columns of a preview where budgets differ."""
+    return {**{gap_name(gap): error for gap, error in zip(GAPS, errors.at, strict=True)}, "worst": errors.worst}

@@ -9,6 +9,7 @@ from typing import Any
 from sfumato import __version__
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.units import epsilon_text
+from sfumato.releases.assumption import assumption
 from sfumato.releases.pipeline import Priced, schema_digest
 from sfumato.results import Result
 from sfumato.tables.predicate_tree import columns_of
@@ -17,9 +18,19 @@ CERTIFICATE_VERSION = 2
 
 
 def certificate(
-    priced: Priced, result: Result, *, dataset: str, reservation: int | None, fingerprint: str, notes: Sequence[str] = ()
+    priced: Priced,
+    result: Result,
+    *,
+    dataset: str,
+    reservation: int | None,
+    fingerprint: str,
+    notes: Sequence[str] = (),
+    said_by: str = "the call",
 ) -> dict[str, Any]:
-    """The certificate as JSON-able data; a folder adds the digests of its files. `notes` warn beside the result."""
+    """The certificate as JSON-able data; a folder adds the digests of its files.
+
+    `notes` warn beside the result; `said_by` is who asked, and so who made the assumptions of the request.
+    """
     request = priced.request
     return {
         "certificate_version": CERTIFICATE_VERSION,
@@ -33,16 +44,19 @@ def certificate(
             "mechanism": request.mechanism,
             "epsilon": None if request.epsilon is None else str(request.epsilon),
             "share": None if request.share is None else str(request.share),
+            **({"independent": True} if request.independent else {}),
             **dict(request.parameters),
         },
         "schema": schema_record(priced),
         "mechanism": result.mechanism,
         "parameters": dict(result.parameters),
         "expected_rmse": result.expected_rmse,
+        "assumption": assumption(priced, said_by),
         "warnings": [*result.warnings, *notes],
         "guarantee": result.guarantee.to_dict(),
         "held_to": priced.chosen.terms.told(),
         "charged": charge_record(priced.chosen.charge),
+        **({} if priced.part is None else {"living": priced.part.record(priced.chosen.charge)}),
         "previewed": [offer_record(o) for o in priced.offers],
         "recipient": request.recipient,
         "reservation": reservation,
@@ -84,10 +98,11 @@ def charge_record(charge: Charge) -> dict[str, Any]:
 
 
 def offer_record(offer: Any) -> dict[str, Any]:
-    """An offer as JSON: price, expected error, note."""
+    """An offer as JSON: price, expected error, errors by how far budgets and values go together, note."""
     return {
         "mechanism": offer.mechanism,
         "charge": charge_record(offer.charge),
         "expected_rmse": offer.expected_rmse,
+        "errors": None if offer.errors is None else offer.errors.to_dict(),
         "note": offer.note,
     }

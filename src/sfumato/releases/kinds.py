@@ -41,7 +41,7 @@ class Kind:
         return nearest(key, [*COMMON, *known])
 
 
-COMMON = ("name", "kind", "mechanism", "epsilon", "share", "recipient", "where")
+COMMON = ("name", "kind", "mechanism", "epsilon", "share", "recipient", "where", "independent")
 
 
 @cache

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 _TOP = ("dataset", "people", "ledger", "output", "release")
 _DATASET = ("name", "source", "table", "schema", "rows")
-_PEOPLE = ("source", "table", "person", "epsilon", "tier", "tiers", "column", "counts")
+_PEOPLE = (
+    *("source", "table", "person", "epsilon", "tier", "tiers", "column", "counts"),
+    *("living", "period", "per_period", "key", "independent"),
+)
 _LEDGER = ("location", "epsilon", "attributes", "recipients", "together")
 _OUTPUT = ("folder",)
 
@@ -113,10 +116,13 @@ def parse_plan(document: Mapping[str, Any], home: Path) -> Plan:
         check_keys(_table(people, "[people]"), _PEOPLE, "[people]")
     source = _text(dataset, "source", "[dataset]")
     schema = _text(dataset, "schema", "[dataset]")
+    stated = _flag(people or {}, "independent", "[people]") or False
     requests = document.get("release")
     if not isinstance(requests, list) or not requests:
         raise InputError("the plan releases nothing: add at least one [[release]] with a name and a kind")
-    releases = tuple(parse_request(r, f"[[release]] number {i}") for i, r in enumerate(requests, start=1))
+    releases = tuple(
+        parse_request(r, f"[[release]] number {i}", independent=stated) for i, r in enumerate(requests, start=1)
+    )
     repeated = [r.name for i, r in enumerate(releases) if r.name in {q.name for q in releases[:i]}]
     if repeated:
         raise InputError(f"two releases are called {repeated[0]!r}; names are folder names and must differ")
@@ -155,8 +161,11 @@ def check_keys(given: Mapping[str, Any], known: Sequence[str], where: str) -> No
             raise InputError(f"{where} has an unknown key {key!r}; {nearest(str(key), known)}")
 
 
-def parse_request(given: Any, place: str) -> Request:
-    """Check one request; `place` is what to call it in messages until its name is known."""
+def parse_request(given: Any, place: str, *, independent: bool = False) -> Request:
+    """Check one request; `place` is what to call it in messages until its name is known.
+
+    `independent` is what holds for the whole plan where the request does not say it itself.
+    """
     table = _table(given, place)
     kind = kind_of(_text(table, "kind", place), place)
     name = _text(table, "name", place)
@@ -174,6 +183,7 @@ def parse_request(given: Any, place: str) -> Request:
             raise InputError(f"{place} gives both `epsilon` (one for all) and `share` (of everyone's own); keep one")
         share = _share(share, name)
     mechanism = table.get("mechanism") or AUTO
+    stated = _flag(table, "independent", place)
     return Request(
         name=name,
         kind=kind.name,
@@ -183,6 +193,7 @@ def parse_request(given: Any, place: str) -> Request:
         recipient=table.get("recipient"),
         where=table.get("where"),
         parameters=kind.check({k: v for k, v in table.items() if k not in COMMON}, mechanism, place),
+        independent=independent if stated is None else stated,
     )
 
 
@@ -199,9 +210,12 @@ def _share(given: Any, name: str) -> Fraction:
 def _roster(people: Mapping[str, Any], home: Path) -> Roster:
     from sfumato.tables import Roster
 
-    given = dict(people)
-    if isinstance(given.get("source"), str):
-        given["source"] = _resolve(given["source"], home)
+    given = {key: value for key, value in people.items() if key != "independent"}
+    if not isinstance(given.get("living", False), bool):
+        raise InputError(f"[people] living is true or false, got {given['living']!r}")
+    for path in ("source", "key"):
+        if isinstance(given.get(path), str):
+            given[path] = _resolve(given[path], home)
     return Roster.from_mapping(given)
 
 
@@ -225,6 +239,13 @@ def _text(table: Mapping[str, Any], key: str, where: str) -> str:
     value = table.get(key)
     if not isinstance(value, str) or not value:
         raise InputError(f"{where} needs `{key}`, a text; {'it is missing' if value is None else f'got {value!r}'}")
+    return value
+
+
+def _flag(table: Mapping[str, Any], key: str, where: str) -> bool | None:
+    value = table.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise InputError(f"{where} has `{key}` = {value!r}; it is true or false")
     return value
 
 

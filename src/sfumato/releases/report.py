@@ -6,9 +6,11 @@ import base64
 import html
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from sfumato.offers import GAPS, gap_name
+from sfumato.people.headline import ANY_DATA, IF_INDEPENDENT, Headline
 from sfumato.privacy.group_losses import GroupLosses
 from sfumato.results import Result
 
@@ -43,6 +45,7 @@ def report(result: Result, made: Mapping[str, Any]) -> str:
         _figure(result, f"Plot of {name}"),
         "<h2>What is promised</h2>",
         f"<p class='promise{'' if guarantee['private'] else ' stop'}'>{_text(guarantee['sentence'])}</p>",
+        f"<p class='promise warn'>{_text(made['assumption'])}</p>" if made.get("assumption") else "",
         *(f"<p class='promise warn'>{_text(w)}</p>" for w in made["warnings"]),
         _people(guarantee),
         _attributes(guarantee),
@@ -66,10 +69,7 @@ def report(result: Result, made: Mapping[str, Any]) -> str:
         "<h3>Steps</h3>",
         _table(["step", "kind of noise", "ε"], [[s["label"], s["mechanism"], s["epsilon"]] for s in guarantee["steps"]]),
         "<h3>Mechanisms, as previewed</h3>",
-        _table(
-            ["mechanism", "expected error", "note"],
-            [[o["mechanism"], _number(o["expected_rmse"]), o["note"]] for o in made["previewed"]],
-        ),
+        _previewed(made["previewed"], made["mechanism"]),
         "<details><summary>Certificate</summary><pre>"
         + _text(json.dumps(made, indent=1, ensure_ascii=False, default=str))
         + "</pre></details>",
@@ -103,12 +103,17 @@ def _flat(parameters: Mapping[str, Any], above: str = "") -> Iterator[tuple[str,
 
 def picture(result: Result) -> bytes:
     """The result's plot as PNG."""
+    return drawn(result.plot)
+
+
+def drawn(draw: Callable[[Any], Any]) -> bytes:
+    """What `draw` makes of a pair of axes, as PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
-    result.plot(figure.add_subplot())
+    draw(figure.add_subplot())
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=140, facecolor="white")
     return out.getvalue()
@@ -118,17 +123,46 @@ def _headline(result: Result) -> str:
     value = getattr(result, "value", None)
     if not isinstance(value, int | float):
         return ""
-    interval = getattr(result, "interval", None)
-    band = ""
-    if callable(interval):
-        low, high = interval(0.95)
-        band = f"<span class=soft> 95% interval {result.words(low)} to {result.words(high)}</span>"
-    return f"<p><span class=big>{result.words(value)}</span>{band}</p>"
+    first: Headline = result.headline()  # type: ignore[attr-defined]
+    words = result.words
+    low, high = first.interval
+    alarm = f"<p class='promise stop'>{_text(first.alarm)}</p>" if first.alarm else ""
+    narrow = first.interval_if_independent
+    band = f"95% interval {words(low)} to {words(high)}" + (f" {ANY_DATA}" if narrow else "")
+    second = f"95% interval {words(narrow[0])} to {words(narrow[1])} {IF_INDEPENDENT}" if narrow else ""
+    second = f"<p class=soft>{second}</p>" if second and not first.alarm else ""
+    return f"{alarm}<p><span class=big>{words(first.value)}</span> <span class=soft>{band}</span></p>{second}"
+
+
+def _previewed(offers: Sequence[Mapping[str, Any]], chosen: str) -> str:
+    """The mechanisms that were to choose from; where budgets differ, with their errors at every gap and a picture."""
+    known = [o for o in offers if o.get("errors")]
+    if not known:
+        rows = [[o["mechanism"], _number(o["expected_rmse"]), o["note"]] for o in offers]
+        return _table(["mechanism", "expected error", "note"], rows)
+    names = ["independent", *(gap_name(gap) for gap in GAPS), "worst"]
+    heads = ["mechanism", "error if independent", *(f"gap of {100 * g:.0f} points" for g in GAPS), "worst case", "note"]
+    rows = [[o["mechanism"], *(_number(o["errors"][name]) for name in names), o["note"]] for o in known]
+
+    def draw(ax: Any) -> None:
+        from sfumato.people.plots import plot_gaps
+
+        plot_gaps({o["mechanism"]: [o["errors"][name] for name in names] for o in known}, ax, chosen=chosen)
+
+    said = (
+        "The error by how far what people granted and their values go together: a gap is the difference between the mean of "
+        "the stricter people and of the rest, in percentage points of the range, cut where it hurts the mechanism most."
+    )
+    return f"<p class=soft>{said}</p>" + _table(heads, rows) + _picture(draw, "Error of each mechanism against the gap")
 
 
 def _figure(result: Result, caption: str) -> str:
+    return _picture(result.plot, caption)
+
+
+def _picture(draw: Callable[[Any], Any], caption: str) -> str:
     try:
-        data = base64.b64encode(picture(result)).decode()
+        data = base64.b64encode(drawn(draw)).decode()
     except Exception as error:  # the release is paid for: a picture that cannot be drawn must not cost it
         return f"<p class=soft>No picture could be drawn ({_text(type(error).__name__)}); the figures are below.</p>"
     return f"<figure><img alt='{_text(caption)}' src='data:image/png;base64,{data}'></figure>"

@@ -14,6 +14,9 @@ follows is computed from the two noisy sums and the public roster: post-processi
 
 Intervals. The first one printed is that of the safe sum, with the bias it may have where some budgets are below r: it holds
 for any data. No interval can adapt (Low 1997), so the narrow one, around R, is printed second and says what it assumes.
+
+Alarm. Under independence d has a known law (two Laplace noises and sampling), so the probability of a larger distance is a
+p-value that costs nothing. It is in the details, and below `headline.ALARM` it changes what is said first.
 """
 
 from __future__ import annotations
@@ -24,16 +27,22 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.estimate import Bracket, Estimate
+from sfumato.people.gaps import cuts, patterns
+from sfumato.people.headline import P_VALUE
 from sfumato.people.linear import LinearPlan, describe_cap, weighted_mean
+from sfumato.people.mechanisms.affine import affine_plan
 from sfumato.people.mechanisms.robust import robust_plan
+from sfumato.people.mechanisms.simple import minimum_plan
 from sfumato.people.question import Question
 from sfumato.people.reading import Reader
 from sfumato.people.shrinkage import Shrinkage
-from sfumato.privacy import Charge, Meter, Nano
+from sfumato.privacy import Charge, Meter, Nano, PersonBudgets
 from sfumato.registry import Mechanism
 
 _CAPS = 400
+PRICE = 1.3  # the largest error is at most this many times that of Minimum, which is unbiased for any data
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +70,61 @@ class AdaptivePlan:
         """s, in the unit of the answer."""
         return float(self.safe.noise_scales[0])
 
-    def shrinkage(self, variance: float) -> Shrinkage:
-        """ψ, where the people's totals have this variance."""
+    def _spread(self, variance: float) -> float:
+        """A: the error of the keen sum under independence, in scales of the safe noise."""
         assert self.keen is not None
         noise = 2 * float(np.square(self.keen.noise_scales).sum())
-        return Shrinkage.of(float(np.sqrt(self.keen.spread(variance) ** 2 + noise)) / self.safe_scale)
+        return float(np.sqrt(self.keen.spread(variance) ** 2 + noise)) / self.safe_scale
+
+    @cached_property
+    def weight(self) -> float:
+        """λ, from public facts: equal regrets towards affine at independence and towards robust in the worst case."""
+        sd = float(np.sqrt(2)) * self.safe_scale
+        keenest = affine_plan(self.question).expected_rmse
+        bias, dearest = self.safe.bias_bound, PRICE * minimum_plan(self.question).expected_rmse
+
+        def regret(made: Shrinkage) -> float:
+            return made.if_independent * sd / keenest
+
+        def price(made: Shrinkage) -> float:
+            if made.worst * sd + bias > dearest:  # the bias at a gap of half the range
+                return float("inf")
+            return float(np.hypot(made.worst * sd, bias) / np.hypot(sd, bias))
+
+        return Shrinkage.balanced(self._spread(self.question.variance), regret, price).weight
+
+    def _worst(self, made: Shrinkage) -> float:
+        """The largest error over all data: what ψ makes of b, and the most that may be unseen beside such a b."""
+        ends, unseen = self._patterns
+        places = np.append(made.gaps, [np.nextafter(made.gaps[-1], np.inf), np.nextafter(made.far, 0)])
+        within = np.concatenate([-places[::-1], places]) * self.safe_scale
+        b = np.concatenate([ends, within[(within > ends[0]) & (within < ends[-1])]])
+        error = made.error(b / self.safe_scale) * np.sqrt(2) * self.safe_scale
+        return float((error + np.interp(b, ends, unseen)).max()) + self.safe.rounding_bound
+
+    @cached_property
+    def _patterns(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return patterns(self.question, self._parting, self._joined - 1 / self.question.people)
+
+    def shrinkage(self, variance: float) -> Shrinkage:
+        """ψ, where the people's totals have this variance."""
+        return Shrinkage.of(self._spread(variance), weight=self.weight)
+
+    @property
+    def _parting(self) -> NDArray[np.float64]:
+        """Influence of a person of each group on the distance of the two sums, whose expectation is b."""
+        assert self.keen is not None
+        return self.safe.influence - self.covered * self.keen.influence
+
+    @property
+    def _joined(self) -> NDArray[np.float64]:
+        """The same on the answer that goes all the way to the safe sum, the keen one standing for whom it does not see."""
+        assert self.keen is not None
+        return self.safe.influence + (1 - self.covered) * self.keen.influence
+
+    @property
+    def assumes_independence(self) -> bool:
+        return False
 
     @cached_property
     def expected_rmse(self) -> float:
@@ -73,21 +132,19 @@ class AdaptivePlan:
         return self.error_at(0.0)
 
     def error_at(self, gap: float) -> float:
-        """The expected error if the keen sum's people differ by `gap` (a share of the range) from all people."""
+        """The error at a gap between the stricter people and the rest; `gaps` says what that is."""
         if self.keen is None:
             return self.safe.expected_rmse
         q = self.question
-        b = gap * q.people * q.span * q.unit / self.safe_scale
-        error = float(self.shrinkage(q.variance).error(b)) * np.sqrt(2) * self.safe_scale
-        return float(np.hypot(error, self.safe.rounding_bound))
+        b = gap * np.concatenate([[0.0], cuts(q, self._parting)]) / self.safe_scale
+        missed = gap * np.concatenate([[0.0], np.abs(cuts(q, self._joined))])
+        error = self.shrinkage(q.variance).error(b) * np.sqrt(2) * self.safe_scale + missed
+        return float(np.hypot(error.max(), self.safe.rounding_bound))
 
     @property
     def worst_rmse(self) -> float:
-        """The largest expected error over all gaps."""
-        if self.keen is None:
-            return self.safe.expected_rmse
-        worst = self.shrinkage(self.question.variance).worst * np.sqrt(2) * self.safe_scale
-        return float(np.hypot(worst, self.bias_bound) + self.safe.rounding_bound)
+        """The largest error over all data, whatever the pattern."""
+        return self.safe.expected_rmse if self.keen is None else self._worst(self.shrinkage(self.question.variance))
 
     @property
     def bias_bound(self) -> float:
@@ -120,27 +177,38 @@ class AdaptivePlan:
                 "keen": dict(self.keen.parameters),
             },
             warnings=first.warnings,
-            details={"safe_value": first.value, "keen_value": second.value},
+            details={"safe_value": first.value, "keen_value": second.value, P_VALUE: self._p_value(moved, variance)},
             any_data=safe,
             if_independent=Bracket(second.value, second.law, 0.0),
         )
 
+    def _p_value(self, distance: float, variance: float) -> float:
+        """How often two sums of the same thing would lie so far apart."""
+        assert self.keen is not None
+        q = self.question
+        sampling = q.people * q.unit * float(np.sqrt(variance * np.dot(q.budgets.counts, self._parting**2)))
+        noises = (self.safe_scale, self.covered * float(self.keen.noise_scales[0]))
+        return max(0.0, 1 - LaplacePlusNormal(noises, sampling).coverage(abs(distance)))
+
 
 def adaptive_plan(question: Question) -> AdaptivePlan:
     """Both sums: r by the worst case of the safe one, the cap by the expected error of the keen one."""
-    safe = robust_plan(question)
+    safe = robust_plan(question, unseen=1.0)  # the keen sum stands for the unseen: they may be off by the whole range
     used = safe.rounds[0].weights
     left = question.levels // question.cost - used
     if not int(np.dot(left > 0, question.budgets.counts > 0)):
         return AdaptivePlan(question, safe, None)
-    cap = _best_cap(question, left)
+    cap = best_cap(question.budgets, left, question.variance, 2 * (1e9 * question.divisor) ** 2)
     keen = weighted_mean("adaptive, keen", question, np.minimum(left, cap), cap=describe_cap(Nano(cap * question.cost)))
     return AdaptivePlan(question, replace(safe, mechanism="adaptive, safe"), keen)
 
 
-def _best_cap(question: Question, left: NDArray[np.int64]) -> int:
-    """The cap on what is left that gives the keen sum the least expected error, on a geometric grid."""
-    counts = question.budgets.counts.astype(np.float64)
+def best_cap(budgets: PersonBudgets, left: NDArray[np.int64], variance: float, noise: float) -> int:
+    """The cap on what is left that gives the keen sum the least expected error, on a geometric grid.
+
+    `variance` is that of the people's values, `noise` that of the sum's noise.
+    """
+    counts = budgets.counts.astype(np.float64)
     weights = left.astype(np.float64)
     caps = np.geomspace(max(1.0, float(weights[weights > 0].min())), float(weights.max()), _CAPS)
     order = np.argsort(weights)
@@ -150,8 +218,7 @@ def _best_cap(question: Question, left: NDArray[np.int64]) -> int:
     above = heads[-1] - heads[below]
     total = mass[below] + caps * above
     squares = square[below] + caps**2 * above
-    noise = 2 * (1e9 * question.divisor) ** 2
-    error = question.variance * (squares / total**2 - 1 / question.people) + noise / total**2
+    error = variance * (squares / total**2 - 1 / budgets.people) + noise / total**2
     return max(1, int(caps[int(np.argmin(error))]))
 
 

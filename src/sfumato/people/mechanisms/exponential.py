@@ -85,6 +85,23 @@ class ExponentialPlan:
         share = 0.5 if self.question.selectivity is None else self.question.selectivity
         return float(np.hypot(self.law(share).rmse, self.question.rounding_bound))
 
+    @property
+    def assumes_independence(self) -> bool:
+        return self.question.budgets.groups > 1
+
+    @cached_property
+    def worst_rmse(self) -> float:
+        """Whatever the data, moving the answer by a unit costs at least the cheapest budget."""
+        q = self.question
+        least = float(self.costs[q.budgets.counts > 0].min()) / NANO
+        whole = float(q.people * q.unit * q.span)
+        far = whole if least == 0 else min(whole, np.sqrt(2) * q.unit / least)
+        return max(self.expected_rmse, float(far) + q.rounding_bound)
+
+    def error_at(self, gap: float) -> float:
+        """The error at a gap: its bound for any data, as nothing narrower is known of it."""
+        return self.expected_rmse if gap == 0 else self.worst_rmse
+
     def run(self, reader: Reader, meter: Meter) -> Estimate:
         """Choose an answer by its distance from the data."""
         q = self.question

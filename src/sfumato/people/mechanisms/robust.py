@@ -21,8 +21,8 @@ from sfumato.privacy import NANO, Epsilon, Nano, positive_nano
 from sfumato.registry import Mechanism, Parameter
 
 
-def robust_cap(question: Question) -> Nano:
-    """The r (nano-ε) with the least worst-case error."""
+def robust_cap(question: Question, *, unseen: float = 0.5) -> Nano:
+    """The r (nano-ε) with the least worst-case error, where an unseen person may be off by `unseen` of the range."""
     e = question.epsilons
     counts = question.budgets.counts.astype(np.float64)
     heads = np.concatenate([[0.0], np.cumsum(counts)])
@@ -32,7 +32,7 @@ def robust_cap(question: Question) -> Nano:
 
     def worst(caps: NDArray[np.float64]) -> NDArray[np.float64]:
         j = np.searchsorted(e, caps)
-        bias = 0.5 * (heads[j] - mass[j] / caps) / n
+        bias = unseen * (heads[j] - mass[j] / caps) / n
         return np.asarray(bias**2 + 2 * (reach / (n * caps)) ** 2)
 
     caps = np.geomspace(e[0], e[-1], 400)
@@ -41,9 +41,12 @@ def robust_cap(question: Question) -> Nano:
     return Nano(max(1, int(caps[int(np.argmin(worst(caps)))] * NANO)))
 
 
-def robust_plan(question: Question, *, cap: Epsilon | None = None) -> LinearPlan:
-    """The robust affine release; `cap` (ε) is the best for the worst case unless given."""
-    found = robust_cap(question) if cap is None else positive_nano(cap, "cap")
+def robust_plan(question: Question, *, cap: Epsilon | None = None, unseen: float = 0.5) -> LinearPlan:
+    """The robust affine release; `cap` (ε) is the best for the worst case unless given.
+
+    Here the middle stands for whom the sum does not see, so that half the range is the most they are off (`unseen`).
+    """
+    found = robust_cap(question, unseen=unseen) if cap is None else positive_nano(cap, "cap")
     # The divisor uses the rounded-down weight of a capped person, so that such a person weighs exactly 1/n.
     divisor = question.people * max(1, found // question.cost)
     return LinearPlan(

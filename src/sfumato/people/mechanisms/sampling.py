@@ -21,6 +21,7 @@ from sfumato.errors import InputError
 from sfumato.people.bias import bias_warnings
 from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.estimate import Estimate
+from sfumato.people.gaps import bias_at
 from sfumato.people.linear import describe_cap, lattice_words
 from sfumato.people.partition import round_down
 from sfumato.people.question import Question
@@ -86,6 +87,19 @@ class SamplingPlan:
         q = self.question
         gap = float(np.dot(q.budgets.counts, np.abs(self.probabilities / self.expected_size - 1 / q.people)))
         return 0.0 if gap < 1e-9 else q.people * q.unit * q.span / 2 * gap
+
+    @property
+    def assumes_independence(self) -> bool:
+        return self.bias_bound > 0
+
+    @property
+    def worst_rmse(self) -> float:
+        """The bias bound beside the error of the draw and the noise."""
+        return float(np.hypot(self.expected_rmse, self.bias_bound))
+
+    def error_at(self, gap: float) -> float:
+        """The error at a gap between the stricter people and the rest; `gaps` says what that is."""
+        return float(np.hypot(self.expected_rmse, bias_at(self.question, self.probabilities / self.expected_size, gap)))
 
     def run(self, reader: Reader, meter: Meter) -> Estimate:
         """Sample exactly, add noise to the sampled sum, divide by the public expected size."""
