@@ -24,7 +24,7 @@ from sfumato.releases.pipeline import (
     request_text,
 )
 from sfumato.releases.plan import Plan, read_plan
-from sfumato.releases.plan_people import again_priced, folder_of, ledger_of, people, preview_living
+from sfumato.releases.plan_people import again_priced, bind, folder_of, ledger_of, only_this, preview_living
 from sfumato.releases.repeated import again, settle
 from sfumato.results import Result
 from sfumato.tables.living import LivingRoster
@@ -209,11 +209,13 @@ def release(
     from sfumato.tables import open as open_table
 
     budgets, facts = _facts(plan)
-    if isinstance(plan.roster(), LivingRoster):
-        people(plan).bind()  # whoever lowered their grant or withdrew since: before anything is priced
     if only is not None and only not in [r.name for r in plan.releases]:
         raise InputError(f"the plan has no release {only!r}; it has {', '.join(r.name for r in plan.releases)}")
-    seen = preview(plan, source=source)
+    living = isinstance(facts.roster, LivingRoster)
+    if living:
+        bind(plan)
+    # What people have left depends on what was released before: on a living roster nothing else is priced beside it.
+    seen = preview(only_this(plan, only) if living and only is not None else plan, source=source)
     priced = [p for p in seen if only in (None, p.request.name)]
     if only is None and seen.refused is not None and seen.refused.foreseen is not None:
         raise BudgetError(

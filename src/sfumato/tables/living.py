@@ -98,8 +98,8 @@ class LivingRoster(Roster):
         """From `plain`, the keys of a plan file."""
         if plain.get("roster", "public") != "public" or "head_share" in plain:
             raise InputError(
-                "budgets: a roster that changes is public so far: head counts by tier are told in previews and certificates. "
-                "Take out either `living = true` or the keys of a private roster"
+                "budgets: a roster that changes is public so far: previews and certificates tell head counts by tier. Take "
+                "out either `living = true` or the keys of a private roster"
             )
         plain = {name: value for name, value in plain.items() if name != "roster"}
         for name in plain:
