@@ -110,6 +110,8 @@ class Ledger:
             Cap on the sum of all releases.
         people : PersonBudgets, optional
             The public roster: what each person may lose over all releases.
+        private : bool
+            Whether the roster is private: of `people` only the menu is kept, levels and names, and no message counts heads.
         attributes : AttributeBudgets, optional
             What each attribute may lose over all releases.
         recipients : RecipientBudgets, optional

@@ -81,7 +81,7 @@ def opened(location: str | Path, dataset: str, roster: Roster | None, **caps: An
     """The ledger at `location`, with `dataset` registered under its caps; of a living roster the menu is one of them."""
     if not isinstance(roster, LivingRoster):
         ledger = Ledger.open(location)
-        ledger.register(dataset, **caps)
+        ledger.register(dataset, **caps, private=roster is not None and roster.private)
         return ledger
     ledger = Ledger.open(location, key=roster.key_file)
     per_period = {name: as_epsilon(nano) for name, nano in roster.per_period} or None

@@ -24,7 +24,8 @@ from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.units import Epsilon, positive_nano
 from sfumato.tables.columns import Expr
 from sfumato.tables.engines import Engine
-from sfumato.tables.roster import Roster, named_tiers
+from sfumato.tables.roster import Roster
+from sfumato.tables.roster_keys import named_tiers
 from sfumato.tables.words import did_you_mean
 
 PERIODS = ("year", "quarter", "month")
@@ -121,12 +122,6 @@ class LivingRoster(Roster):
     def reads_table(self) -> bool:
         """No: head counts are the ledger's."""
         return False
-
-    def menu(self) -> PersonBudgets:
-        """The tiers and what each grants; nobody is counted."""
-        names = tuple(name for name, _ in self.tiers_nano)
-        levels = np.array([nano for _, nano in self.tiers_nano], dtype=np.int64)
-        return PersonBudgets(levels, np.zeros_like(levels), names=names)
 
     def head_counts(self) -> PersonBudgets:
         """Refused: they change, and the ledger keeps them."""
