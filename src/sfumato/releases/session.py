@@ -303,8 +303,7 @@ class Table(WithHeads):
         standing = self._standing(binding=True)
         if standing is not None:
             about: dict[str, Any] = {"epoch": int(standing.epoch), "dataset_name": self.name, "source": self._source}
-            text = living_text(request, self.facts, **about)
-            paid = self.ledger.find(self.name, text, recipient=request.recipient)
+            paid = self.ledger.find(self.name, living_text(request, self.facts, **about), recipient=request.recipient)
             if paid is not None:  # before it is priced: perhaps nobody has anything left
                 return folders.recalled(paid.artefact, request.name)
         return self._made(price(request, self.facts, standing))
