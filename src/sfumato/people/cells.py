@@ -37,9 +37,8 @@ class CellBracket:
     rows : int
         How many rows of one person may count.
     heads : tuple of float
-        Scales of what each noisy head count of a private roster adds to a set of cells that holds everybody (see `linear`).
-        A set with a share of the people has that share of it if budgets are independent of the values, and may have all
-        of it (with its share of those who are `missing`) for any data.
+        What the noise in each head count of a private roster adds (see `linear`): for any data as it stands, and if budgets
+        are independent of the values times the share of the people that the cells hold.
     """
 
     values: Floats
@@ -50,34 +49,30 @@ class CellBracket:
     rows: int = 1
     heads: tuple[float, ...] = ()
 
+    def _law(self, cells: int, spread: float, count: float) -> LaplacePlusNormal:
+        """Of so many cells that hold `count` rows."""
+        part = 1.0 if self.imbalance == 0 else float(np.clip(count / (self.people * self.rows), 0.0, 1.0))
+        return LaplacePlusNormal((self.scale,) * cells, spread, tuple(part * scale for scale in self.heads))
+
     def spreads(self, counts: Floats) -> Floats:
         """Standard deviation that unequal weights cause in sets of cells with these `counts`."""
         mean = np.clip(counts / self.people, 0.0, self.rows)
         variance = np.maximum(mean * (self.rows - mean), 1 / self.people)
-        spread = self.people**2 * variance * self.imbalance
-        if self.heads and not self.missing:
-            spread = spread + 2 * mean**2 * float(np.square(self.heads).sum()) / self.rows**2
-        return np.asarray(np.sqrt(spread))
-
-    @property
-    def _whole(self) -> tuple[float, ...]:
-        """Head noise that counts in full whatever the cells: that of how many are missing."""
-        return self.heads if self.missing else ()
+        return np.asarray(self.people * np.sqrt(variance * self.imbalance))
 
     def over(self, mask: NDArray[np.bool_]) -> Bracket:
         """The cells of a flat `mask` together."""
         value = float(self.values[mask].sum()) + self.missing / 2
         spread = float(self.spreads(np.array([value]))[0])
-        return Bracket(value, LaplacePlusNormal((self.scale,) * int(mask.sum()), spread, self._whole), self.missing / 2)
+        return Bracket(value, self._law(int(mask.sum()), spread, value), self.missing / 2)
 
     def halfwidths(self, confidence: float) -> Floats:
         """Of the interval of every cell on its own."""
         spreads, place = np.unique(self.spreads(self.values), return_inverse=True)
         wanted = spreads if spreads.size <= _ONE_BY_ONE else np.linspace(spreads[0], spreads[-1], _CURVE)
-        found = [
-            halfwidth(LaplacePlusNormal((self.scale,), sd, self._whole), self.missing / 2, confidence)
-            for sd in wanted.tolist()
-        ]
+        # The fullest cell stands for all: what head counts do to an emptier one is less.
+        fullest = float(self.values.max(initial=0.0))
+        found = [halfwidth(self._law(1, sd, fullest), self.missing / 2, confidence) for sd in wanted.tolist()]
         return np.asarray(np.interp(spreads, wanted, found)[place.reshape(-1)])
 
     def interval(self, confidence: float) -> tuple[Floats, Floats]:
@@ -94,8 +89,8 @@ class CellBracket:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The bracket that `to_dict` wrote down as `data`."""
-        read = {"values": np.array(data["values"], dtype=np.float64), "heads": tuple(data.get("heads", ()))}
-        return cls(**{**data, **read})
+        heads = tuple(data.get("heads", ()))
+        return cls(**{**data, "values": np.array(data["values"], dtype=np.float64), "heads": heads})
 
 
 def halfwidth(law: LaplacePlusNormal, bias: float, confidence: float) -> float:

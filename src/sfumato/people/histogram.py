@@ -124,11 +124,10 @@ class PersonalHistogram(Histogram):
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The histogram that `to_dict` wrote down as `data`."""
         more: dict[str, Any] = {name: data[name] for name in ("people", "noise_scale", "imbalance")}
-        more["head_scales"] = tuple(data.get("head_scales", ()))
         both: dict[str, Any] = {
             k: CellBracket.from_dict(data[k]) for k in ("any_data", "if_independent") if data.get(k) is not None
         }
-        return cls(**cls._fields_of(data), **more, **both)
+        return cls(**cls._fields_of(data), **more, **both, head_scales=tuple(data.get("head_scales", ())))
 
     @property
     def _keen(self) -> CellBracket:
@@ -278,7 +277,7 @@ def _searched_cap(terms: Terms, bins: Bins, budgets: PersonBudgets) -> int:
         weights = np.minimum(budgets.levels // terms.factor, cap // terms.factor)
         return PersonalHistogramPlan(terms, bins, weights).expected_rmse if weights.any() else float("inf")
 
-    return int(min(caps, key=error))
+    return min(map(int, caps), key=error)
 
 
 MECHANISM = Mechanism(

@@ -202,19 +202,16 @@ class LinearPlan:
         low, high = q.low * q.rows_per_person, q.high * q.rows_per_person
         found = heterogeneity(self, part_means)
         value = n * mean * q.unit
-        law, whole = LaplacePlusNormal(noise.scales, 0.0 if self.worst_case else spread), noise
-        if q.budgets.noise is not None:
-            law = self._with_heads(law, min(abs(mean) + 2 * noise.rmse / (n * q.unit), q.largest))
-            whole = self._with_heads(noise, q.largest)
-            law = whole if self.worst_case else law
-        whatever = Bracket(value, whole, self.bias_bound)
+        whatever = Bracket(value, self._with_heads(noise, q.largest), self.bias_bound)
         if found is not None:  # the plain sum of the parts is noisier, but nothing can bias it
             plain = Bracket(found.unbiased, LaplacePlusNormal(found.unbiased_scales))
             whatever = min(whatever, plain, key=lambda b: b.law.halfwidth(0.95) + b.bias)
+        law = LaplacePlusNormal(noise.scales, 0.0 if self.worst_case else spread)
+        size = q.largest if self.worst_case else min(abs(mean) + 2 * noise.rmse / (n * q.unit), q.largest)
         return Estimate(
             value=value,
             people=n,
-            law=law,
+            law=self._with_heads(law, size),
             guarantee=meter.guarantee(),
             mechanism=self.mechanism,
             expected_rmse=self.expected_rmse,

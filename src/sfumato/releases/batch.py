@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import BudgetError, InputError, SfumatoError
 from sfumato.ledger import Ask, Caps, Ledger, Reservation, foresee
@@ -25,10 +25,14 @@ from sfumato.releases.pipeline import (
 )
 from sfumato.releases.plan import Plan, read_plan
 from sfumato.releases.plan_facts import draws_on_people, facts_of, granted_in
-from sfumato.releases.plan_people import again_priced, folder_of, ledger_of, people, preview_living
+from sfumato.releases.plan_people import again_priced, bind, folder_of, ledger_of, only_this, preview_living
 from sfumato.releases.repeated import again, settle
 from sfumato.results import Result
 from sfumato.tables.living import LivingRoster
+
+if TYPE_CHECKING:
+    from sfumato.offers import Facts
+    from sfumato.tables import Roster
 
 Progress = Callable[[str, str], None]
 
@@ -158,8 +162,8 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
         A sequence of `Priced`, one for each release.
     """
     roster = plan.roster()
-    requests = default_shares(plan.releases, roster is not None)
     facts, counting = facts_of(plan, roster, source)
+    requests = default_shares(plan.releases, roster is not None)
     if isinstance(roster, LivingRoster):
         return PlanPreview(*preview_living(plan, facts, requests, source))
     found = () if facts.roster is None else facts.roster.findings()
@@ -171,9 +175,15 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
     asks = [
         Ask(ledger_charge(p), request_text(p, dataset_name=plan.dataset, source=source), p.request.recipient) for p in priced
     ]
-    said = foresee(plan.ledger, Caps.of(plan.dataset, **granted_in(plan, roster, facts)), asks)
+    said = foresee(plan.ledger, _caps(plan, roster, facts), asks)
     fresh = fresh_budgets(plan.ledger, plan.dataset, [plan.home, plan.folder])
     return PlanPreview([replace(p, foreseen=f) for p, f in zip(priced, said, strict=True)], found, fresh)
+
+
+def _caps(plan: Plan, roster: Roster | None, facts: Facts) -> Caps:
+    given: dict[str, Any] = {"attributes": plan.attributes, "recipients": plan.recipients}
+    private = roster is not None and roster.private
+    return Caps.of(plan.dataset, epsilon=plan.epsilon, people=granted_in(roster, facts), private=private, **given)
 
 
 def release(
@@ -212,11 +222,15 @@ def release(
     """
     from sfumato.tables import open as open_table
 
-    if isinstance(plan.roster(), LivingRoster):
-        people(plan).bind()  # whoever lowered their grant or withdrew since: before anything is priced
+    roster = plan.roster()
+    facts, _ = facts_of(plan, roster, source)
     if only is not None and only not in [r.name for r in plan.releases]:
         raise InputError(f"the plan has no release {only!r}; it has {', '.join(r.name for r in plan.releases)}")
-    seen = preview(plan, source=source)
+    living = isinstance(roster, LivingRoster)
+    if living:
+        bind(plan)
+    # What people have left depends on what was released before: on a living roster nothing else is priced beside it.
+    seen = preview(only_this(plan, only) if living and only is not None else plan, source=source)
     outcomes: list[Outcome] = []
     counting = seen.counting if draws_on_people(plan, only) else None
     priced = [p for p in seen if only in (None, p.request.name)] if counting is None else [counting]
@@ -235,9 +249,7 @@ def release(
         for table in tables:
             table.check()  # a typo in a path is no fresh budget yet
     _say(seen, notice, private=source.private)
-    roster = plan.roster()
-    facts, _ = facts_of(plan, roster, source)
-    ledger = ledger_of(plan, **granted_in(plan, roster, facts))
+    ledger = ledger_of(plan, granted_in(roster, facts))
     for item, table in zip(priced, tables, strict=True):
         try:
             current = again_priced(item, facts, ledger, plan.dataset)  # people stand where the release before left them

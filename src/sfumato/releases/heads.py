@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
+from sfumato.errors import InputError
 from sfumato.ledger import Ledger, Standing, recall
 from sfumato.offers import Facts, Offer, Request
 from sfumato.people.head_counts import NAME, HeadCounts, head_noise, plan_head_counts
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.source import Source
 from sfumato.releases.pipeline import HEAD_COUNTS, Priced, price, request_text
-from sfumato.results import load_result
+from sfumato.results import Result, load_result
 
 if TYPE_CHECKING:
-    from sfumato.tables import Roster, Schema
+    from sfumato.releases.keeping import Kept
+    from sfumato.tables import Dataset, Roster, Schema
 
 NEEDED: Final = (
     "the roster is private: noisy head counts are released first, once, and prices and expected errors of what draws on "
@@ -35,7 +37,7 @@ GUESSED: Final = (
 
 def of_heads(schema: Schema, roster: Roster) -> Priced:
     """Counting the heads of a private roster, priced: from the menu alone."""
-    offer: Offer = plan_head_counts(roster.menu, roster.head_share, schema.terms)
+    offer: Offer = plan_head_counts(roster.menu(), roster.head_share, schema.terms)
     reading = offer.reading(lambda dataset: dataset.heads())
     request = Request(NAME, HEAD_COUNTS, parameters={"head_share": str(roster.head_share)})
     return Priced(request, Facts(schema, roster=roster), (reading,), reading, (NEEDED,))
@@ -68,7 +70,7 @@ def seen_beforehand(
 
 def try_out(request: Request, schema: Schema, roster: Roster) -> None:
     """Price a request as if people were in every tier: what is wrong with it is said before heads are counted."""
-    menu = roster.menu
+    menu = roster.menu()
     some = PersonBudgets(menu.levels, np.full_like(menu.counts, 1000), menu.names)
     price(request, private_facts(schema, replace(roster, people=some), None, None))
 
@@ -90,3 +92,42 @@ def guess(schema: Schema, roster: Roster) -> PersonBudgets | None:
     noise = head_noise(roster.people.levels, roster.head_share, schema.terms.neighbours)
     counts = roster.people.counts.clip(min=1)
     return PersonBudgets(roster.people.levels, counts, roster.people.names, noise)
+
+
+class WithHeads:
+    """What a table with a private roster can do beside the others: count its heads."""
+
+    dataset: Dataset
+    name: str
+    _kept: Kept
+    _ledger: Ledger | None
+    _source: Source
+
+    def head_counts(self) -> HeadCounts:
+        """Noisy head counts of a private roster: its first release, made once and at no cost ever after.
+
+        What draws on everyone's own budget makes them by itself, for the part of every budget that the roster's
+        `head_share` says. Everything after them is computed from these counts.
+
+        Returns
+        -------
+        HeadCounts
+        """
+        roster = self.dataset.budgets
+        if roster is None or not roster.private:
+            raise InputError("this table has no private roster: head counts of a public one are Table.budgets")
+        known = self._known_heads(roster)
+        return cast("HeadCounts", self._made(of_heads(self.dataset.schema, roster))) if known is None else known
+
+    def _counting(self, roster: Roster | None) -> Priced | None:
+        """The counting of heads that has still to be made, priced."""
+        unknown = roster is not None and roster.private and self._known_heads(roster) is None
+        return of_heads(self.dataset.schema, roster) if roster is not None and unknown else None
+
+    def _known_heads(self, roster: Roster) -> HeadCounts | None:
+        """The head counts that the ledger has; one on a server is asked once it was opened."""
+        place = self._ledger or (self._kept.ledger if self._kept.in_file else None)
+        return known_heads(of_heads(self.dataset.schema, roster), place, self.name, self._source)
+
+    def _made(self, priced: Priced) -> Result:
+        raise NotImplementedError

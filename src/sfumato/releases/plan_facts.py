@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.errors import InputError
 from sfumato.offers import Facts
@@ -14,6 +14,7 @@ from sfumato.releases.plan import Plan
 from sfumato.tables.living import LivingRoster
 
 if TYPE_CHECKING:
+    from sfumato.privacy.budgets import PersonBudgets
     from sfumato.tables import Roster
 
 
@@ -23,7 +24,7 @@ def facts_of(plan: Plan, roster: Roster | None, source: Source) -> tuple[Facts, 
     if roster is None:
         return Facts(schema, rows=plan.rows), None
     if isinstance(roster, LivingRoster):
-        return Facts(schema, roster=roster), None  # who takes part, at what, is the ledger's to say
+        return Facts(schema, roster=roster), None
     if roster.private:
         if any(r.name == NAME for r in plan.releases):
             raise InputError(
@@ -42,12 +43,9 @@ def facts_of(plan: Plan, roster: Roster | None, source: Source) -> tuple[Facts, 
     return Facts(schema, budgets=budgets, roster=roster, rows=plan.rows or budgets.people), None
 
 
-def granted_in(plan: Plan, roster: Roster | None, facts: Facts) -> dict[str, Any]:
-    """What the dataset is registered with: of a private roster, the menu."""
-    private = roster is not None and roster.private
-    people = roster.menu if roster is not None and private else facts.budgets
-    limits: dict[str, Any] = {"attributes": plan.attributes, "recipients": plan.recipients}
-    return {"epsilon": plan.epsilon, "people": people, "private": private, **limits}
+def granted_in(roster: Roster | None, facts: Facts) -> PersonBudgets | None:
+    """Whose budgets the dataset is registered with: of a private roster, the menu."""
+    return roster.menu() if roster is not None and roster.private else facts.budgets
 
 
 def draws_on_people(plan: Plan, only: str | None = None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -15,25 +15,27 @@ from sfumato.offers import Facts, Request
 from sfumato.privacy.source import Source
 from sfumato.privacy.units import Epsilon
 from sfumato.releases import folder as folders
-from sfumato.releases.asking import Asked, Preview
+from sfumato.releases.asking import Asked, Common, Preview
 from sfumato.releases.certificate import certificate, in_words
-from sfumato.releases.heads import known_heads, of_heads, private_facts, seen_beforehand, try_out
+from sfumato.releases.heads import WithHeads, private_facts, seen_beforehand, try_out
 from sfumato.releases.keeping import Kept, warn_of
 from sfumato.releases.kinds import KindName
 from sfumato.releases.pipeline import Priced, charge_and_run, living_text, price
 from sfumato.releases.plan import parse_request
+from sfumato.releases.plan_facts import granted_in
 from sfumato.releases.plan_people import opened
-from sfumato.releases.questions import Questions
 from sfumato.results import Result
 from sfumato.tables.living import LivingRoster
 
 if TYPE_CHECKING:
-    from sfumato.people.head_counts import HeadCounts
+    from sfumato.grids import Network, Synopsis
+    from sfumato.histograms import Histogram
+    from sfumato.people import Estimate
     from sfumato.privacy.budgets import PersonBudgets
-    from sfumato.tables import Dataset, Roster, Schema
+    from sfumato.tables import Dataset, Schema
 
 
-class Table(Questions):
+class Table(WithHeads):
     """A private table with its public schema, its people's budgets and its ledger. Made by `open`.
 
     Every method prices its request from public facts, charges the ledger, and only then reads the table. The same request
@@ -115,11 +117,8 @@ class Table(Questions):
                 location = Path(self._folder.name) / "session.ledger"
             elif self._source.private:
                 warn_of(self._kept.fresh())  # before the charge: whoever makes this an error is stopped in time
-            roster = self.dataset.budgets
-            private = roster is not None and roster.private
-            people = roster.menu if roster is not None and private else self.budgets
-            caps: dict[str, Any] = {"epsilon": self._epsilon, "people": people, "private": private}
-            self._ledger = opened(location, self.name, roster, **caps)
+            people = granted_in(self.dataset.budgets, self.facts)
+            self._ledger = opened(location, self.name, self.dataset.budgets, epsilon=self._epsilon, people=people)
         return self._ledger
 
     @property
@@ -158,16 +157,137 @@ class Table(Questions):
         """
         found = () if self.facts.roster is None else self.facts.roster.findings()
         request, roster = self._request(kind, asked), self.dataset.budgets
-        counting = None
-        if roster is not None and roster.private and self._known_heads(roster) is None:
-            counting = of_heads(self.schema, roster)
+        counting = self._counting(roster)
         priced, notes = seen_beforehand(request, self.facts, counting, self._standing())
         found = (*found, *notes)
         # A ledger on a server is not asked: a preview works without it.
         fresh = self._kept.fresh() if self._source.private and self._kept.in_file else ()
-        shown = counting if priced is None else priced
-        assert shown is not None
-        return Preview(shown, (*found, *self._notes(), *fresh))
+        return Preview(cast("Priced", priced or counting), (*found, *self._notes(), *fresh))
+
+    def count(
+        self,
+        *,
+        where: str | None = None,
+        selectivity: float | None = None,
+        **common: Unpack[Common],
+    ) -> Estimate:
+        """How many rows satisfy a condition.
+
+        Parameters
+        ----------
+        where : str, optional
+            The condition; everybody if left out.
+        selectivity : float, optional
+            A public guess of the share of rows that satisfy it.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Estimate
+        """
+        asked = {"where": where, "selectivity": selectivity}
+        return cast("Estimate", self._release("count", asked, common))
+
+    def sum(self, column: str, *, where: str | None = None, **common: Unpack[Common]) -> Estimate:
+        """The sum of a numeric column over the rows that satisfy a condition.
+
+        Parameters
+        ----------
+        column : str
+            Numeric in the schema; values are clamped to its bounds.
+        where : str, optional
+            The condition.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Estimate
+        """
+        asked = {"column": column, "where": where}
+        return cast("Estimate", self._release("sum", asked, common))
+
+    def mean(self, column: str, *, where: str | None = None, **common: Unpack[Common]) -> Estimate:
+        """The mean of a numeric column over the rows that satisfy a condition.
+
+        Parameters
+        ----------
+        column : str
+            Numeric in the schema; values are clamped to its bounds.
+        where : str, optional
+            The condition.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Estimate
+        """
+        asked = {"column": column, "where": where}
+        return cast("Estimate", self._release("mean", asked, common))
+
+    def histogram(
+        self,
+        *columns: str,
+        where: str | None = None,
+        purpose: str | None = None,
+        bin_budgets: Sequence[float] | None = None,
+        **common: Unpack[Common],
+    ) -> Histogram:
+        """Counts per cell of one or more columns.
+
+        Parameters
+        ----------
+        columns : str
+            Names of columns.
+        where : str, optional
+            The condition.
+        purpose : "shape" or "ranges", optional
+            What it is for: its shape (the default), or sums over ranges of bins.
+        bin_budgets : one ε per cell, optional
+            What a person may lose by their rows in each cell, compared with these rows absent.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Histogram
+        """
+        asked = {"columns": list(columns), "where": where, "purpose": purpose, "bin_budgets": bin_budgets}
+        return cast("Histogram", self._release("histogram", asked, common))
+
+    def synthesize(
+        self,
+        *,
+        target: str,
+        where: str | None = None,
+        attributes: Sequence[str] | None = None,
+        **common: Unpack[Common],
+    ) -> Synopsis | Network:
+        """A synthetic table for predicting `target`.
+
+        Parameters
+        ----------
+        target : str
+            The column to predict.
+        where : str, optional
+            The condition.
+        attributes : sequence of str, optional
+            The predictors to consider; every other column if left out.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Synopsis or Network
+        """
+        asked = {"target": target, "where": where, "attributes": attributes}
+        return cast("Synopsis | Network", self._release("synthesize", asked, common))
+
+    def release(self, kind: KindName, **asked: Unpack[Asked]) -> Result:
+        """Make a release of any `kind`; `asked` are the keys that a plan's ``[[release]]`` has. See `preview`."""
+        return self._release(kind, {}, asked)
 
     def _release(self, kind: str, given: Mapping[str, Any], common: Mapping[str, Any]) -> Result:
         request = self._request(kind, {**given, **common})
@@ -177,38 +297,16 @@ class Table(Questions):
                 "say how much this may cost: share=0.1 for a tenth of everyone's own budget (share=1 for all of it), or "
                 "epsilon=... for one ε for all"
             )
+        if roster is not None and roster.private and request.epsilon is None:
+            try_out(request, self.schema, roster)  # a typo must not cost the head counts
+            self.head_counts()
         standing = self._standing(binding=True)
         if standing is not None:
             about: dict[str, Any] = {"epoch": int(standing.epoch), "dataset_name": self.name, "source": self._source}
-            text = living_text(request, self.facts, **about)
-            paid = self.ledger.find(self.name, text, recipient=request.recipient)
+            paid = self.ledger.find(self.name, living_text(request, self.facts, **about), recipient=request.recipient)
             if paid is not None:  # before it is priced: perhaps nobody has anything left
                 return folders.recalled(paid.artefact, request.name)
-        elif roster is not None and roster.private and request.epsilon is None:
-            try_out(request, self.schema, roster)  # a typo must not cost the head counts
-            self.head_counts()
         return self._made(price(request, self.facts, standing))
-
-    def head_counts(self) -> HeadCounts:
-        """Noisy head counts of a private roster: its first release, made once and at no cost ever after.
-
-        What draws on everyone's own budget makes them by itself, for the part of every budget that the roster's
-        `head_share` says. Everything after them is computed from these counts.
-
-        Returns
-        -------
-        HeadCounts
-        """
-        roster = self.dataset.budgets
-        if roster is None or not roster.private:
-            raise InputError("this table has no private roster: head counts of a public one are Table.budgets")
-        known = self._known_heads(roster)
-        return cast("HeadCounts", self._made(of_heads(self.schema, roster))) if known is None else known
-
-    def _known_heads(self, roster: Roster) -> HeadCounts | None:
-        """The head counts that the ledger has; one on a server is asked once it was opened."""
-        place = self._ledger or (self._kept.ledger if self._kept.in_file else None)
-        return known_heads(of_heads(self.schema, roster), place, self.name, self._source)
 
     def _made(self, priced: Priced) -> Result:
         """Charge, run, remember; or bring back what was paid for."""

@@ -26,6 +26,7 @@ from sfumato.tables.living import LivingRoster
 from sfumato.tables.predicates import Where
 from sfumato.tables.roster import Roster
 from sfumato.tables.roster_findings import check_persons
+from sfumato.tables.roster_join import matched
 from sfumato.tables.rows import rows_in_use
 from sfumato.tables.schema import Schema
 from sfumato.tables.sums import Measured
@@ -160,7 +161,7 @@ class Dataset:
         elif self.budgets is not None and self.budgets.source is not None:
             persons = self.engine.column(str(self.schema.unit.person), "the person column")
             if self.budgets.private:  # types only: what the roster holds is not told by an error either
-                self.budgets.matched(persons.type(), self.budgets.connect(near=self.engine), self.engine)
+                matched(self.budgets, persons.type(), self.budgets.connect(near=self.engine), self.engine)
                 return True
             self.budgets.joined(self.engine.table.select(person=persons), self.engine)
             check_persons(self.budgets, persons.type())

@@ -25,7 +25,7 @@ from sfumato.privacy.units import Epsilon, positive_nano
 from sfumato.tables.columns import Expr
 from sfumato.tables.engines import Engine
 from sfumato.tables.roster import Roster
-from sfumato.tables.roster_keys import tiers_of
+from sfumato.tables.roster_keys import named_tiers
 from sfumato.tables.words import did_you_mean
 
 PERIODS = ("year", "quarter", "month")
@@ -53,7 +53,7 @@ class LivingRoster(Roster):
     Examples
     --------
     >>> roster = Roster.living({"open": 1.0, "strict": "0.01"}, period="year", per_period={"open": "0.5"})
-    >>> roster.menu
+    >>> roster.menu()
     PersonBudgets(0 people in 2 groups, ε 0.01 to 1)
     """
 
@@ -74,7 +74,7 @@ class LivingRoster(Roster):
         key: str | Path | None = None,
     ) -> Self:
         """See `Roster.living`."""
-        menu = tiers_of(tiers)
+        menu = named_tiers(tiers)
         if period is not None and period not in PERIODS:
             raise InputError(f"budgets: period is {', '.join(map(repr, PERIODS))}; got {period!r}")
         caps = per_period or {}
@@ -99,8 +99,8 @@ class LivingRoster(Roster):
         """From `plain`, the keys of a plan file."""
         if plain.get("roster", "public") != "public" or "head_share" in plain:
             raise InputError(
-                "budgets: a roster that changes is public so far: head counts by tier are told in previews. "
-                "Take out either `living = true` or the keys of a private roster"
+                "budgets: a roster that changes is public so far: previews and certificates tell head counts by tier. Take "
+                "out either `living = true` or the keys of a private roster"
             )
         plain = {name: value for name, value in plain.items() if name != "roster"}
         for name in plain:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.privacy.exact import Exact
+from sfumato.tables.roster_join import matched
 from sfumato.tables.rows import rows_in_use
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def _counted(dataset: Dataset) -> NDArray[np.int64]:
         engine = roster.connect(near=dataset.engine)
         person = dataset.engine.column(str(dataset.schema.unit.person), "the person column")
         # Named as in the table: two spellings of one person are one head.
-        each = roster.matched(person.type(), engine, dataset.engine)
+        each = matched(roster, person.type(), engine, dataset.engine)
     else:
         each, _ = rows_in_use(dataset, (), None, budgets=True)
         if dataset.schema.unit.person is not None:

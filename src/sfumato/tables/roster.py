@@ -27,11 +27,10 @@ from numpy.typing import NDArray
 from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.units import Epsilon
-from sfumato.tables.columns import Expr, nano_budget, number_column, part_of, text_column
+from sfumato.tables.columns import Expr, nano_budget, number_column, text_column
 from sfumato.tables.engines import Engine, TableName, check_source, connect
 from sfumato.tables.frames import number_array, person_array, text_array
-from sfumato.tables.roster_joining import named_alike
-from sfumato.tables.roster_keys import HEAD_SHARE, check_private, menu_of, name_of, people_of, private_of, tiers_of
+from sfumato.tables.roster_keys import HEAD_SHARE, menu_of, name_of, named_tiers, people_of, private_of
 
 if TYPE_CHECKING:
     from sfumato.tables.living import LivingRoster
@@ -83,7 +82,14 @@ class Roster:
     reaches: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        check_private(self)
+        if self.private and not self.tiers_nano:
+            raise InputError(
+                "a private roster needs a public menu: name tiers, or give menu=[0.01, 0.1, 1] for budgets in ε"
+            )
+        if self.reaches and not self.private:
+            raise InputError("a menu of budgets belongs to a private roster: say private=True, or leave the menu out")
+        if not 0 < self.head_share < 1 or self.head_share.denominator > 10**9:
+            raise InputError(f"head_share lies between 0 and 1, with at most nine decimals; got {self.head_share}")
 
     @classmethod
     def column(
@@ -118,7 +124,7 @@ class Roster:
         `head_share` of everyone's budget (0.05 unless given) pays for noisy head counts.
         """
         about = private_of(private, head_share)
-        return cls(name_of(column, "column"), tiers_nano=tiers_of(tiers), people=people_of(tiers, counts), **about)
+        return cls(name_of(column, "column"), tiers_nano=named_tiers(tiers), people=people_of(tiers, counts), **about)
 
     @classmethod
     def table(
@@ -173,7 +179,7 @@ class Roster:
         return cls(
             budget,
             people=None if counts is None else people_of(tiers or {}, counts),
-            **({"tiers_nano": tiers_of(tiers)} if tiers is not None else menu_of(menu)),
+            **({"tiers_nano": named_tiers(tiers)} if tiers is not None else menu_of(menu)),
             **private_of(private, head_share),
             source=source,
             source_table=table,
@@ -207,13 +213,9 @@ class Roster:
         >>> Roster.from_mapping({"column": "consent", "tiers": {"open": 1.0}}).tiers_nano
         (('open', 1000000000),)
         """
-        if plain.get("living"):
-            from sfumato.tables.living import LivingRoster
-
-            return LivingRoster.from_keys(plain)
         from sfumato.tables.roster_keys import from_mapping
 
-        return from_mapping(cls, {name: value for name, value in plain.items() if name != "living"})
+        return from_mapping(cls, plain)
 
     def share(self, fraction: Fraction) -> Roster:
         """The same people with `fraction` of their budgets, rounded down as `PersonBudgets.share` does.
@@ -250,9 +252,8 @@ class Roster:
         """`values` of the budget column, Python objects, as text (tiers) or numbers (ε)."""
         return text_array(values) if self.tiers_nano and not self.reaches else number_array(values)
 
-    @property
     def menu(self) -> PersonBudgets:
-        """The public menu of a private roster: levels and names, and nobody's head."""
+        """The tiers and what each grants; nobody is counted."""
         names = tuple(name for name, _ in self.tiers_nano)
         levels = np.array([nano for _, nano in self.tiers_nano])
         return PersonBudgets(levels, np.zeros_like(levels), names)
@@ -271,8 +272,10 @@ class Roster:
                 f"the head counts per budget are not stated, and column {self.budget!r} is part of the private table; "
                 "give counts (tiers), people (column) or a separate roster table"
             )
+        from sfumato.tables.roster_join import per_person
+
         engine = self.connect()
-        each = self._per_person(engine)
+        each = per_person(self, engine)
         return self.summary(engine.fetch(each.group_by("key").agg(n=each.count())))
 
     def key(self, expr: Expr, engine: Engine) -> Expr:
@@ -284,7 +287,7 @@ class Roster:
             nano = nano_budget(number_column(expr, engine=engine.name, what=what, text=engine.text))
             if self.reaches:  # numbered like tiers; shares are taken of the menu, not of what people wrote
                 return sum(((nano >= level).cast("int64") for level in self.reaches), nano * 0)
-            return nano if self.fraction == 1 else part_of(nano, self.fraction)
+            return nano if self.fraction == 1 else _part(nano, self.fraction)
         tier = text_column(expr, what=what).expr
         return ibis.cases(*((tier == name, i + 1) for i, (name, _) in enumerate(self.tiers_nano)), else_=0).cast("int64")
 
@@ -310,17 +313,9 @@ class Roster:
 
     def joined(self, rows: Expr, engine: Engine) -> Expr:
         """`rows` of `engine` (with column ``person``) with each key from the roster table; people not in it are dropped."""
-        import ibis
+        from sfumato.tables.roster_join import joined
 
-        other = self.connect(near=engine)
-        each = self.matched(rows["person"].type(), other, engine)
-        if engine.backend is not other.backend:
-            each = ibis.memtable(other.fetch(each))
-        return rows.inner_join(each, rows["person"] == each["who"]).drop("who")
-
-    def matched(self, mine: Any, other: Engine, engine: Engine) -> Expr:
-        """Everybody in the roster table of `other` with their key, named as in the table of `engine`, of type `mine`."""
-        return named_alike(self._per_person(other), mine, other, engine)
+        return joined(self, rows, engine)
 
     def findings(self, persons: Any = None) -> tuple[str, ...]:
         """What is odd about the roster, in sentences with head counts, from public facts only; no person is named.
@@ -342,9 +337,12 @@ class Roster:
         columns = {str(self.person): person_array, self.budget: self.to_arrow}
         return connect(self.source, self.source_table, columns=columns, near=near)
 
-    def _per_person(self, engine: Engine) -> Expr:
-        who = engine.column(str(self.person), "the roster's person column")
-        key = self.key(engine.column(self.budget, "the roster's budget column"), engine)
-        each = engine.table.select(who=who, key=key)
-        each = each.filter(each["who"].notnull())
-        return each.group_by("who").agg(key=each["key"].min())
+
+def _part(nano: Expr, fraction: Fraction) -> Expr:
+    """floor(nano * fraction) in 64 bits: quotient and remainder apart, so that no product overflows."""
+    import ibis
+
+    top, bottom = (ibis.literal(n, type="int64") for n in (fraction.numerator, fraction.denominator))
+    rest = nano % bottom
+    whole = (nano - rest) // bottom
+    return (whole * top + (rest * top - (rest * top) % bottom) // bottom).cast("int64")

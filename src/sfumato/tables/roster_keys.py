@@ -19,6 +19,11 @@ HEAD_SHARE = Fraction(1, 20)  # ρ: of everyone's budget, for the head counts of
 
 def from_mapping(cls: type[Roster], plain: Mapping[str, Any]) -> Roster:
     """See `Roster.from_mapping`."""
+    if plain.get("living"):
+        from sfumato.tables.living import LivingRoster
+
+        return LivingRoster.from_keys(plain)
+    plain = {name: value for name, value in plain.items() if name != "living"}
     known = ("column", "tiers", "counts", "source", "table", "person", "epsilon", "tier", "roster", "head_share", "menu")
     for key in plain:
         if key not in known:
@@ -57,7 +62,7 @@ def name_of(column: Any, what: str) -> str:
     return column
 
 
-def tiers_of(tiers: Mapping[str, Epsilon]) -> tuple[tuple[str, int], ...]:
+def named_tiers(tiers: Mapping[str, Epsilon]) -> tuple[tuple[str, int], ...]:
     if not isinstance(tiers, Mapping) or not tiers:
         raise InputError("name at least one tier, for example tiers={'open': 1.0}")
     named = [(str(name), positive_nano(e, f"epsilon of tier {name!r}")) for name, e in tiers.items()]
@@ -93,13 +98,3 @@ def people_of(tiers: Mapping[str, Epsilon], counts: Mapping[str, int] | None) ->
         if isinstance(heads, bool) or not isinstance(heads, int) or heads < 0:
             raise InputError(f"counts of tier {name!r} is a public head count, a whole number; got {heads!r}")
     return PersonBudgets.from_tiers({name: (e, counts.get(name, 0)) for name, e in tiers.items()})
-
-
-def check_private(roster: Roster) -> None:
-    """Refuse a private roster without a public menu, and a menu without a private roster."""
-    if roster.private and not roster.tiers_nano:
-        raise InputError("a private roster needs a public menu: name tiers, or give menu=[0.01, 0.1, 1] for budgets in ε")
-    if roster.reaches and not roster.private:
-        raise InputError("a menu of budgets belongs to a private roster: say private=True, or leave the menu out")
-    if not 0 < roster.head_share < 1 or roster.head_share.denominator > 10**9:
-        raise InputError(f"head_share lies between 0 and 1, with at most nine decimals; got {roster.head_share}")

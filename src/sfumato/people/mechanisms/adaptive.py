@@ -210,7 +210,7 @@ def adaptive_plan(question: Question) -> AdaptivePlan:
 def _searched_cap(question: Question, left: NDArray[np.int64]) -> int:
     """The same where head counts are noisy, by the error formula of the sum itself."""
     caps = np.unique(np.geomspace(max(1, int(left[left > 0].min())), int(left.max()), 60).astype(np.int64)).tolist()
-    return int(min(caps, key=lambda cap: weighted_mean("", question, np.minimum(left, cap)).expected_rmse))
+    return min(map(int, caps), key=lambda cap: weighted_mean("", question, np.minimum(left, cap)).expected_rmse)
 
 
 def best_cap(budgets: PersonBudgets, left: NDArray[np.int64], variance: float, noise: float) -> int:
