@@ -160,7 +160,7 @@ def test_budgets_in_epsilon_count_as_the_largest_of_the_menu_that_they_reach():
     roster = sf.Roster.column("epsilon", menu=[1, 0.1, 0.5], private=True)
     table = sf.tables.open(frame, schema=schema, budgets=roster.share(Fraction(1, 3)))
     assert Meter().laplace(table.heads(), rate=50 * NANO).tolist() == [1, 1, 1]
-    levels = PersonBudgets(roster.share(Fraction(1, 3)).menu.levels, np.ones(3), roster.menu.names)
+    levels = PersonBudgets(roster.share(Fraction(1, 3)).menu().levels, np.ones(3), roster.menu().names)
     assert Meter().laplace(table.group_sums(levels), rate=50 * NANO).tolist() == [1, 1, 1]
 
 
@@ -188,7 +188,7 @@ def test_the_head_counts_of_a_private_roster_are_told_by_nothing_else():
         with pytest.raises(InputError, match="private"):
             refused()
     assert roster.findings() == table.findings() == ()
-    assert roster.menu.people == 0
+    assert roster.menu().people == 0
 
 
 def test_mechanisms_that_take_head_counts_as_exact_are_refused():

@@ -21,8 +21,9 @@ from sfumato.bench.people_data import PROFILES, SIZES, draw_budgets, roster
 from sfumato.bench.people_leaning import FOLLOWS, leaning, leaning_claims
 from sfumato.bench.people_learning import learn, learning_claims
 from sfumato.bench.people_partition import big_count, partition_claims, partition_times
+from sfumato.bench.people_roster import roster_claims, roster_cost
 
-PARTS = ("counts", "ranges", "partition", "learning", "leaning", "coverage", "consent", "cells", "big_count")
+PARTS = ("counts", "ranges", "partition", "learning", "leaning", "coverage", "consent", "cells", "roster", "big_count")
 
 
 def _silent(_: str) -> None:
@@ -89,6 +90,10 @@ def run(
         progress("consent: histograms")
         figures["cells"] = cells_table(quick)
         claims += cells_claims(figures["cells"])
+    if "roster" in wanted:
+        draws, runs = (3, 20) if quick else (20, 50)
+        figures["roster"] = roster_cost(draws, runs, progress)
+        claims += roster_claims(figures["roster"], draws * runs)
     if "big_count" in wanted:
         figures["big_count"] = big_count(1_000_000 if quick else 10_000_000, progress)
         if not quick:

@@ -105,7 +105,7 @@ class Caps:
         group = None
         if people is not None:
             heads = np.zeros_like(people.counts) if private else people.counts
-            group = People(people.levels, heads, np.zeros_like(people.levels), people.names, private)
+            group = People(people.levels, heads, np.zeros_like(people.levels), people.names, private=private)
         return cls(dataset, tuple(limits), group)
 
     def differing(self, other: Caps) -> list[str]:

@@ -77,7 +77,7 @@ def load(connection: Connection, dataset_id: int) -> Cohorts | None:
             "restore it from a backup before releasing anything"
         )
     names, private = _names(roster.names)
-    return Cohorts(People(levels, unpack(roster.counts), unpack(now.spent), names, private), int(now.last_release))
+    return Cohorts(People(levels, unpack(roster.counts), unpack(now.spent), names, private=private), int(now.last_release))
 
 
 def _names(stored: str | None) -> tuple[tuple[str, ...] | None, bool]:

@@ -7,7 +7,7 @@ kept to the minute: finer ones would publish how long a release took, and that m
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ class People:
     counts: NDArray[np.int64]
     spent: NanoArray
     names: tuple[str, ...] | None = None
-    private: bool = False
+    private: bool = field(default=False, kw_only=True)
 
     @property
     def left(self) -> NanoArray:

@@ -103,6 +103,10 @@ class WithHeads:
     _ledger: Ledger | None
     _source: Source
 
+    if TYPE_CHECKING:
+
+        def _made(self, priced: Priced) -> Result: ...
+
     def head_counts(self) -> HeadCounts:
         """Noisy head counts of a private roster: its first release, made once and at no cost ever after.
 
@@ -128,6 +132,3 @@ class WithHeads:
         """The head counts that the ledger has; one on a server is asked once it was opened."""
         place = self._ledger or (self._kept.ledger if self._kept.in_file else None)
         return known_heads(of_heads(self.dataset.schema, roster), place, self.name, self._source)
-
-    def _made(self, priced: Priced) -> Result:
-        raise NotImplementedError

@@ -156,9 +156,8 @@ class Table(WithHeads):
             Prints as a table; a sequence of `Offer`.
         """
         found = () if self.facts.roster is None else self.facts.roster.findings()
-        request, roster = self._request(kind, asked), self.dataset.budgets
-        counting = self._counting(roster)
-        priced, notes = seen_beforehand(request, self.facts, counting, self._standing())
+        counting = self._counting(self.dataset.budgets)
+        priced, notes = seen_beforehand(self._request(kind, asked), self.facts, counting, self._standing())
         found = (*found, *notes)
         # A ledger on a server is not asked: a preview works without it.
         fresh = self._kept.fresh() if self._source.private and self._kept.in_file else ()
