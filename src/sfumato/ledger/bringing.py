@@ -48,7 +48,7 @@ def bring(
     if not len(waiting):  # who waits for something else takes it back by this; the others need no line
         kept = kept[_differs(now, kept)]
     both = _joined(kept, stay)
-    choices.write(connection, dataset_id, both, int(_lowering(now, both).sum()))
+    choices.write(connection, dataset_id, both, _lowering(now, both))
     return by_kind(now, both)
 
 
@@ -119,7 +119,9 @@ def _withdrew(now: State, waiting: Choices, chosen: Choices) -> NDArray[np.bool_
     out = now.tiers == GONE
     asked = waiting.known
     out[waiting.places[asked]] = waiting.tiers[asked] == GONE
-    found: NDArray[np.bool_] = chosen.known & np.append(out, False)[np.where(chosen.known, chosen.places, -1)]
+    here = chosen.known & np.append(out, False)[np.where(chosen.known, chosen.places, -1)]
+    never = waiting.people[~waiting.known & (waiting.tiers == GONE)]  # who withdrew before they were in
+    found: NDArray[np.bool_] = here | (~chosen.known & (persons.match(never, chosen.people) >= 0))
     return found
 
 

@@ -85,9 +85,9 @@ class LivePeople(People):
         heads = np.bincount(state.cohorts[state.cohorts >= 0], minlength=len(one)).astype(np.int64)
         ceilings = np.minimum(state.grants[one], state.base[one] + state.caps[one])
         return cls(
-            state.grants[one],
-            heads,
-            state.spent[one],
+            levels=state.grants[one],
+            counts=heads,
+            spent=state.spent[one],
             ceilings=ceilings,
             tiers=state.tiers[one],
             menu=menu,
