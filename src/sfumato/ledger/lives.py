@@ -41,7 +41,7 @@ class Lives:
         self._choose(person, grant, newcomers=False)
 
     def withdraw(self, person: Any) -> None:
-        self._choose(person, None, newcomers=False)
+        self._choose(person, None, newcomers=False, leaves=True)
 
     def bring(self, people: Sequence[Any], grants: Any, *, missing: str = "stay") -> Pending:
         listed = people.to_pylist() if hasattr(people, "to_pylist") else people
@@ -105,11 +105,11 @@ class Lives:
             places = persons.places(connection, dataset_id, persons.hashes(key, self._dataset, listed))
             return taking_part(connection, dataset_id, menu, release_id, places)
 
-    def _choose(self, person: Any, grant: str | Epsilon | None, *, newcomers: bool) -> None:
+    def _choose(self, person: Any, grant: str | Epsilon | None, *, newcomers: bool, leaves: bool = False) -> None:
         with self._store.write() as connection:
             dataset_id = lock(connection, self._dataset)
             menu = self._menu(connection, dataset_id)
-            if grant is None:
+            if leaves:  # an empty grant does not take anybody out
                 amount, tier, cap = 0, GONE, 0
             else:
                 amount, tier, cap = (int(column[0]) for column in menus.granted(menu, grant, 1))
@@ -119,7 +119,7 @@ class Lives:
             now = (
                 (0, GONE, FAR) if place < 0 else states.at_place(connection, dataset_id, place, ("grants", "tiers", "caps"))
             )
-            if now[1] == GONE and place >= 0 and not newcomers and grant is not None:
+            if now[1] == GONE and place >= 0 and not newcomers and not leaves:
                 raise InputError(
                     f"this person withdrew from {self._dataset!r}; they can join again, with what was spent on them before"
                 )
