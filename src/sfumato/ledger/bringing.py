@@ -48,7 +48,7 @@ def bring(
     if not len(waiting):  # who waits for something else takes it back by this; the others need no line
         kept = kept[_differs(now, kept)]
     both = _joined(kept, stay)
-    choices.write(connection, dataset_id, both, int(_lowering(now, both).sum()))
+    choices.write(connection, dataset_id, both, _lowering(now, both))
     return by_kind(now, both)
 
 

@@ -107,7 +107,7 @@ class Life:
         return self._lives.bring(people, grants, missing=missing)
 
     def pending(self) -> Pending:
-        """What waits for the next epoch, by kind."""
+        """What waits for the next epoch, by kind; of a private roster no numbers are told."""
         return self._lives.pending()
 
     def epoch(self, at: datetime | None = None) -> Epoch:

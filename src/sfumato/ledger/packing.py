@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import LedgerError
 
-CHUNK = 4096  # people whose changes and charges lie in one line, so that a receipt opens little
+CHUNK = 1024  # people whose changes and charges lie in one line, so that a receipt opens little
 
 
 def squeeze(columns: Sequence[ArrayLike]) -> bytes:

@@ -115,10 +115,12 @@ def _changed(now: State, what: Story, change: Any, entries: Any) -> State:
     size = max(len(now.grants), int(at.max(initial=-1)) + 1)
     if size > CHUNK or int(at.min(initial=0)) < 0:
         raise _unlike()
-    wide = {}
-    for part in PARTS:
-        column = getattr(now, part)
-        wide[part] = np.concatenate([column, np.full(size - len(column), GONE if part == "tiers" else 0)])
+    wide = {part: getattr(now, part) for part in PARTS}
+    if size > len(now.grants):
+        more = np.zeros(size - len(now.grants), dtype=np.int64)
+        wide = {part: np.concatenate([column, more + GONE * (part == "tiers")]) for part, column in wide.items()}
+    else:
+        wide |= {part: wide[part].copy() for part in ("grants", "tiers", "caps")}
     wide["grants"][at], wide["tiers"][at], wide["caps"][at] = grants, tiers, caps
     if change.kind == "start":
         wide["spent"][at] = what.brought[tiers]

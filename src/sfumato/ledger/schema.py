@@ -156,13 +156,15 @@ states = Table(
     Column("vector", LargeBinary, nullable=False),
 )
 
-# What people have chosen and what is not in force yet. ``lowers``: how many of the choices take something away.
+# What people have chosen and what is not in force yet: of known people (whose places lie from ``first`` to ``last``), or of
+# newcomers (by the first byte of their hash, less 256). ``lowers``: how many of the choices take something away.
 choices = Table(
     "ledger_choices",
     metadata,
     Column("id", _ID, primary_key=True),
     Column("dataset_id", ForeignKey("ledger_datasets.id"), nullable=False),
-    Column("people", BigInteger, nullable=False),
+    Column("first", BigInteger, nullable=False),
+    Column("last", BigInteger, nullable=False),
     Column("lowers", BigInteger, nullable=False),
     Column("entries", LargeBinary, nullable=False),
     Index("ledger_choices_waiting", "dataset_id", "id"),
@@ -192,7 +194,7 @@ changes = Table(
     CheckConstraint(f"at {_MINUTE}", name="ledger_changes_minute"),
 )
 
-# Who changed, by 4,096 places.
+# Who changed, by 1,024 places.
 change_chunks = Table(
     "ledger_change_chunks",
     metadata,
@@ -218,7 +220,7 @@ life_charges = Table(
     Index("ledger_life_charges_turns", "dataset_id", "turn"),
 )
 
-# What each person paid, by 4,096 places; a chunk in which nobody paid is left out.
+# What each person paid, by 1,024 places; a chunk in which nobody paid is left out.
 charge_chunks = Table(
     "ledger_charge_chunks",
     metadata,
