@@ -45,7 +45,7 @@ def plot_estimate(estimate: Estimate, ax: Axes | None = None, *, confidence: flo
     ax.set_ylim(-1, 1.6)
     ax.set_yticks([])
     ax.set_xlabel(estimate.subject)
-    said = "consent and values go together: " if first.alarm else ""
+    said = "consent and values seem to go together: " if first.alarm else ""
     ax.set_title(f"{said}{estimate.mechanism}, ε up to {estimate.guarantee.epsilon}", fontsize=10)
     ax.legend(fontsize=9, loc="upper center", frameon=False)
     return ax
