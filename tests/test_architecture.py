@@ -28,6 +28,7 @@ DRAW_RANDOMNESS = {"privacy", "bench", "audit", "demo"}
 STATED = {
     # A histogram over people with budgets of their own is a histogram.
     "people.histogram": {"histograms.bins", "histograms.result"},
+    "people.mechanisms.adaptive_cells": {"histograms.bins"},
     "people.offers": {"histograms.offers"},
     # Models that are counted on a grid.
     "classifiers.counting.additive": {

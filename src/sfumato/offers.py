@@ -20,7 +20,7 @@ from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.terms import Neighbours, Terms
-from sfumato.privacy.units import Epsilon, positive_nano
+from sfumato.privacy.units import Epsilon, NanoArray, positive_nano
 
 if TYPE_CHECKING:
     from sfumato.tables import Roster, Schema
@@ -104,15 +104,16 @@ class Facts:
         Where the table's rows find those budgets; with one ε for all it only says who takes part.
     rows : int or None
         A public head count.
-    granted : PersonBudgets or None
-        What everybody granted in all, of which `budgets` is this release's share.
+    granted : PersonBudgets, int64 array or None
+        What everybody granted in all, of which `budgets` is this release's share; two rows, the smallest and the largest
+        grant of each group, where they differ within one.
     """
 
     schema: Schema
     budgets: PersonBudgets | None = None
     roster: Roster | None = None
     rows: int | None = None
-    granted: PersonBudgets | None = None
+    granted: PersonBudgets | NanoArray | None = None
 
     @cached_property
     def terms(self) -> Terms:
@@ -120,7 +121,8 @@ class Facts:
 
         Every offer is priced under these terms and carries them to the ledger and the Meter.
         """
-        granted = None if self.budgets is None or self.granted is None else np.asarray(self.granted.levels)
+        given = self.granted.levels if isinstance(self.granted, PersonBudgets) else self.granted
+        granted = None if self.budgets is None or given is None else np.asarray(given)
         return replace(self.schema.terms, budgets=self.budgets, granted=granted)
 
     def check_where(self, where: str | None) -> None:

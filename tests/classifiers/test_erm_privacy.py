@@ -5,10 +5,14 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from sfumato.classifiers.linear.erm import PrivateLogisticRegression
 from sfumato.classifiers.linear.objective import calibrate, minimise
-from sfumato.classifiers.linear.personal import PERSONAL, Training, train
-from sfumato.errors import BudgetError
+from sfumato.classifiers.linear.personal import PERSONAL, Training, train, weights_of
+from sfumato.classifiers.linear.proportion import most_often
+from sfumato.errors import BudgetError, InputError
 from sfumato.privacy import NANO, Exact, Meter, PersonBudgets, Seeded
 from sfumato.privacy.objective import CURVATURE, Objective, loss_bend, loss_slope, loss_value
 
@@ -153,3 +157,76 @@ def test_sampling_keeps_the_records_it_should(monkeypatch):
     expected = float(np.dot(budgets.counts, p))
     spread = np.sqrt(float(np.dot(budgets.counts, p * (1 - p))) / 20)
     assert abs(np.mean(kept) - expected) < 5 * spread
+
+
+@pytest.mark.parametrize("tiers", ["as granted", "in proportion", 1.7, 4])
+@pytest.mark.parametrize("kind", ["logistic", "huber"])
+@pytest.mark.parametrize("moves", [1, 2])
+def test_nobody_loses_more_however_tiers_are_weighed(tiers, kind, moves):
+    """By brute force on tables of four people, one of each budget."""
+    budgets = PersonBudgets.of([0.05, 0.2, 0.5, 2.0])
+    t = Training(kind, Exact(np.zeros((4, 1))), 1, np.arange(4), budgets, 1.0, tiers=tiers)
+    at, weights, about = weights_of(t, Meter(neighbours="absence" if moves == 1 else "replacement", source=Seeded(0)))
+    most = {"as granted": np.inf, "in proportion": 1.0}.get(tiers, tiers)
+    assert weights.max() / weights.min() <= most * (1 + 1e-12)
+    assert about["noise"] >= 1
+    worst, values = np.zeros(4), [-1.0, -0.4, 0.4, 1.0]
+    for z in product([-1.0, 0.7], repeat=4):
+        for person, mine in product(range(4), values):
+            here, changed, w = np.array(z), np.array(z), weights.copy()
+            here[person] = mine
+            others = [None] if moves == 1 else values
+            density = log_density(kind, here, weights, at.penalty, at.beta)
+            for other in others:
+                changed[person] = 0.0 if other is None else other
+                w[person] = 0.0 if other is None else weights[person]
+                gap = np.abs(density - log_density(kind, changed, w, at.penalty, at.beta)).max()
+                worst[person] = max(worst[person], gap)
+    assert (worst <= budgets.epsilons * (1 + 1e-9)).all()
+    # The strictest are used in full, whatever the others may weigh: weights three times as large would be too much.
+    assert worst[0] >= 0.4 * budgets.epsilons[0]
+
+
+@given(
+    st.lists(st.floats(0.001, 5), min_size=1, max_size=6),
+    st.sampled_from([1.0, 1.5, 3.0, 50.0]) | st.sampled_from(["as granted", "in proportion"]),
+    st.integers(1, 3),
+)
+@settings(max_examples=60, deadline=None)
+def test_charges_stay_within_the_roster_however_tiers_are_weighed(epsilons, tiers, split):
+    budgets = PersonBudgets.of(epsilons)
+    t = Training("logistic", Exact(np.zeros((len(epsilons), 3))), 3, np.zeros(1, int), budgets, 1.0, split, tiers=tiers)
+    at, weights, about = weights_of(t, Meter(budgets=budgets, source=Seeded(0)))
+    assert (at.loss(weights) <= t.levels).all()
+    assert (weights > 0).all()
+    if tiers in ("in proportion", 1.0):
+        assert np.ptp(weights) <= 1e-12 * weights.max()
+        assert about["lean"] == 0
+
+
+def test_ways_to_weigh_tiers_that_are_none():
+    for wrong in ("evenly", 0.5, True, None, float("nan")):
+        with pytest.raises(InputError, match="tiers"):
+            most_often(wrong)
+    t, budgets = _training()
+    with pytest.raises(InputError, match="weighted"):
+        train(
+            replace(t, tiers=2), Meter(budgets=budgets, source=Seeded(0)), mechanism="threshold", threshold=None, parts=None
+        )
+
+
+def test_a_fit_in_proportion_is_that_of_the_people():
+    """Two tiers whose records point in opposite directions, the strict ones three times as many."""
+    n = 2000
+    granted = np.where(np.arange(n) % 4 == 0, 2.0, 0.1)
+    x = np.ones((n, 1))
+    y = np.where(granted == 2.0, 1, 0)
+    leaning, even = (
+        PrivateLogisticRegression(bounds=(-1, 1), classes=[0, 1], tiers=tiers, source=Seeded(4)).fit(x, y, budgets=granted)
+        for tiers in ("as granted", "in proportion")
+    )
+    assert leaning.predict_proba(x[:1])[0, 1] > 0.6
+    assert even.predict_proba(x[:1])[0, 1] == pytest.approx(0.25, abs=0.08)
+    assert leaning.parameters_["lean"] > 0.3
+    assert even.parameters_["lean"] == 0
+    assert even.parameters_["noise"] > leaning.parameters_["noise"] == 1

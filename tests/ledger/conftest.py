@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -31,6 +32,13 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield str(tmp_path / "clinic.ledger")
         return
     yield from _schema_on(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+def new_schema(postgres_url: str) -> Iterator[Callable[[], str]]:
+    """Makes places for ledgers on PostgreSQL, as many as are asked for."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(contextmanager(_schema_on)(postgres_url))
 
 
 @pytest.fixture

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from sfumato.bench.people_consent import PATTERNS, consent, consent_claims, consent_table, rates, rosters
+from sfumato.bench.people_consent_data import dealt_tiers, people_by
 from sfumato.bench.people_counts import error_table, range_counts, table_claims
 from sfumato.bench.people_data import PROFILES, adult_like, census, draw_budgets, range_query, roster
+from sfumato.bench.people_leaning import leaning, leaning_claims
 from sfumato.bench.people_learning import learn, learning_claims
 from sfumato.errors import InputError
 
@@ -27,7 +30,7 @@ def test_queries_and_tables():
     rng = np.random.default_rng(1)
     table = census(2000, rng)
     assert table.shape == (2000, 14)
-    wide, narrow = (np.mean([range_query(table, k, rng).mean() for _ in range(40)]) for k in (1, 14))
+    wide, narrow = (np.mean([range_query(table, k, rng)[0].mean() for _ in range(40)]) for k in (1, 14))
     assert wide > 0.1 > narrow
     X, y = adult_like(5000, rng)
     assert np.abs(X).max() <= 1
@@ -49,3 +52,48 @@ def test_simulated_range_counts_and_learning_run():
     learned = learn(repeats=2, train=2000, losses=("logistic",), data=None, progress=lambda _: None)
     assert len(learning_claims(learned)) == 3
     assert 0.5 < learned["logistic, three tiers"]["weighted"]["auc"] <= 1
+
+
+def test_patterns_of_consent_differ_by_the_gap():
+    for budgets in rosters().values():
+        for pattern in PATTERNS:
+            share = rates(budgets, 0.2, pattern)
+            assert np.ptp(share) == pytest.approx(0.2, abs=0.01)
+            assert (rates(budgets, 0.0, pattern) == 0.4).all()
+
+
+def test_tiers_that_go_with_a_column():
+    for people in people_by(None).values():
+        for kinds in people.values():
+            for odds in (1.0, 4.0):
+                budgets, heads, gap = dealt_tiers(kinds, odds)
+                assert heads.sum(axis=1).tolist() == kinds.heads.tolist()
+                assert heads.sum(axis=0).tolist() == budgets.counts.tolist()
+                assert heads[:, 0].sum() / heads.sum() == pytest.approx(0.54, abs=0.001)
+                assert abs(gap) < 0.001 if odds == 1.0 else abs(gap) > 0.005
+
+
+def test_the_table_of_consent():
+    found = consent(
+        draws=25, gaps=(0.0, 0.2), names=("three tiers, 190k",), patterns=("strict",), progress=lambda _: None
+    ) | consent_table(draws=3, data=None, progress=lambda _: None)
+    cells = found["three tiers, 190k"]["cells"]
+    assert cells["gap 0.2, strict"]["affine"] > 20 * cells["gap 0"]["affine"]
+    assert cells["gap 0.2, strict"]["adaptive"] < 2 * cells["gap 0"]["unbiased"]
+    assert cells["gap 0.2, strict"]["narrow interval"] == 0
+    assert {"Adult-like", "census-like"} < found.keys()
+    claims = consent_claims(found)
+    assert all(c["holds"] for c in claims if "190k" in c["name"])
+    assert len(claims) == 6 * len(found)
+
+
+def test_a_model_leans_where_budgets_follow_the_label():
+    found = leaning(
+        repeats=1, train=4000, data=None, progress=lambda _: None, follows=("nothing", "sex, unseen", "the label")
+    )
+    ways = found["budgets follow the label"]
+    assert ways["as granted"]["off without noise"] < -0.03  # the strict are those with the label: it is predicted too seldom
+    assert abs(ways["in proportion"]["off without noise"]) < 0.02
+    assert ways["in proportion"]["noise"] > ways["3.0"]["noise"] > ways["10.0"]["noise"] > ways["as granted"]["noise"] == 1
+    assert ways["in proportion"]["lean"] == 0 < ways["3.0"]["lean"] < ways["as granted"]["lean"]
+    assert len(leaning_claims(found)) == 2

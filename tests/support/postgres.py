@@ -6,6 +6,9 @@ changes: root runs the server as `nobody`, from a copy of the programs where `no
 
 Run as a script this file is the keeper: it starts the server, prints where it is, and when its parent lets go of it, or is
 gone for whatever reason, it stops the server and removes the folder. It has a session of its own: Ctrl-C does not reach it.
+
+Run as a script with a command it runs that command beside a server that writes to disk as a real one does, for the benches:
+`python tests/support/postgres.py sfumato bench ledger --part life`.
 """
 
 from __future__ import annotations
@@ -37,10 +40,10 @@ LONGEST = 60  # letters of a temporary folder: the name of a socket has at most 
 
 
 @contextmanager
-def running_server() -> Iterator[str]:
+def running_server(*, durable: bool = False) -> Iterator[str]:
     """The URL of a fresh server, which is stopped and removed afterwards, also when this process is killed."""
     keeper = subprocess.Popen(
-        [sys.executable, __file__, str(os.getpid())],
+        [sys.executable, __file__, str(os.getpid()), *(["durable"] if durable else [])],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -107,11 +110,14 @@ class Server:
         if done.returncode != 0:
             raise RuntimeError(f"{Path(command[0]).name} failed: {done.stderr or done.stdout}")
 
-    def start(self) -> str:
+    def start(self, durable: bool) -> str:
         programs, data, log = self._installed(), self.folder / "data", self.folder / "log"
         made_with = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"]
         self._run(programs / "initdb", f"--pgdata={data}", *made_with)
-        settings = [f"--{key}={value}" for key, value in {**SETTINGS, "unix_socket_directories": self.folder}.items()]
+        wanted = {**SETTINGS, "unix_socket_directories": self.folder}
+        if durable:
+            wanted |= {"fsync": "on", "full_page_writes": "on"}
+        settings = [f"--{key}={value}" for key, value in wanted.items()]
         command = [programs / "postgres", "-D", data, *settings]
         with log.open("wb") as out:
             self.process = subprocess.Popen(
@@ -137,14 +143,14 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def keep(parent: int) -> None:
+def keep(parent: int, durable: bool) -> None:
     """Start a server, print its URL, and stop it when the parent closes our input or is gone, or somebody ends us."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(0))
     server = None
     try:
         server = Server()
-        print(json.dumps({"url": server.start()}), flush=True)
+        print(json.dumps({"url": server.start(durable)}), flush=True)
         # Forked children of the parent hold its end of the pipe too, so its death is looked for as well.
         while os.getppid() == parent and server.process is not None and server.process.poll() is None:
             if select.select([sys.stdin], [], [], 0.2)[0]:
@@ -159,5 +165,14 @@ def keep(parent: int) -> None:
             server.stop()
 
 
+def beside(command: list[str]) -> int:
+    """Run a command that finds a server in SFUMATO_BENCH_POSTGRES; its exit code."""
+    with running_server(durable=True) as url:
+        return subprocess.run(command, env=os.environ | {"SFUMATO_BENCH_POSTGRES": url}, check=False).returncode
+
+
 if __name__ == "__main__":
-    keep(int(sys.argv[1]))
+    if sys.argv[1].isdecimal():
+        keep(int(sys.argv[1]), durable="durable" in sys.argv[2:])
+    else:
+        sys.exit(beside(sys.argv[1:]))

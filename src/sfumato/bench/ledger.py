@@ -1,4 +1,9 @@
-"""How long a charge takes, and whether a race for the last budget ends as it must. On SQLite, in a temporary folder."""
+"""How long a charge takes, whether a race for the last budget ends as it must, what kill -9 leaves, a million lives.
+
+sfumato bench ledger [--json] [--quick] [--part charges|life|kills]
+
+On SQLite in a temporary folder; ``life`` and ``kills`` also on the PostgreSQL server that SFUMATO_BENCH_POSTGRES names.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +12,40 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sfumato.bench.ledger_kills import run_kills
+from sfumato.bench.ledger_life import run_life
 from sfumato.errors import BudgetError
 from sfumato.ledger import Ledger
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 
+PARTS = ("charges", "life", "kills")
 PROCESSES, FIT = 32, 10
 
 
-def run(quick: bool) -> dict[str, Any]:
-    """Figures and claims of the ledger; `quick` repeats less often, the sizes are the same."""
+def _silent(_: str) -> None:
+    """No progress."""
+
+
+def run(quick: bool, part: str | None = None, progress: Callable[[str], None] = _silent) -> dict[str, Any]:
+    """Figures and claims of the ledger, all or one `part`; `quick` repeats less often, and lives with fewer people."""
+    figures: dict[str, Any] = {}
+    claims: list[dict[str, Any]] = []
+    for name, measure in (("charges", run_charges), ("life", run_life), ("kills", run_kills)):
+        if part in (None, name):
+            figures[name], claimed = measure(quick, progress)
+            claims += claimed
+    return {"figures": figures, "claims": claims}
+
+
+def run_charges(quick: bool, _progress: Callable[[str], None]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Charges to a fixed roster, and the race."""
     repeats = 4 if quick else 20
     with tempfile.TemporaryDirectory() as folder:
         million = charge_seconds(Path(folder) / "million.ledger", people=1_000_000, repeats=repeats)
@@ -50,7 +74,7 @@ def run(quick: bool) -> dict[str, Any]:
             "holds": (won, refused) == (FIT, PROCESSES - FIT),
         },
     ]
-    return {"figures": figures, "claims": claims}
+    return figures, claims
 
 
 def charge_seconds(where: Path, *, people: int, repeats: int) -> list[float]:

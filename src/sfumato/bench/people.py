@@ -1,4 +1,4 @@
-"""Experiments on personal budgets: counts, partitions, learning, how often intervals hold, the cost over ten million people.
+"""Experiments on personal budgets: counts, partitions, learning, intervals, consent that follows values, ten million people.
 
 sfumato bench people [--json] [--quick] [--part PART] [--data FOLDER] [--plots FOLDER]
 """
@@ -11,15 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.bench.people_counts import error_table, range_counts, table_claims
+from sfumato.bench.consent_pictures import error_by_gap, how_sure, readme_picture
+from sfumato.bench.people_cells import table as cells_table
+from sfumato.bench.people_consent import cells_claims, consent, consent_claims, consent_table, frontier
+from sfumato.bench.people_counts import error_table, range_claims, range_counts, table_claims
 from sfumato.bench.people_coverage import SIZES as COVERED
 from sfumato.bench.people_coverage import coverage, coverage_claims
 from sfumato.bench.people_data import PROFILES, SIZES, draw_budgets, roster
+from sfumato.bench.people_leaning import FOLLOWS, leaning, leaning_claims
 from sfumato.bench.people_learning import learn, learning_claims
 from sfumato.bench.people_partition import big_count, partition_claims, partition_times
-from sfumato.privacy import PersonBudgets
 
-PARTS = ("counts", "partition", "learning", "coverage", "big_count")
+PARTS = ("counts", "ranges", "partition", "learning", "leaning", "coverage", "consent", "cells", "big_count")
 
 
 def _silent(_: str) -> None:
@@ -41,16 +44,18 @@ def run(
     if "counts" in wanted:
         figures["counts"] = error_table(sizes, progress)
         claims += table_claims(figures["counts"], sizes)
+    if "ranges" in wanted:
         figures["range_counts"] = {
             str(n): range_counts(
                 n,
-                queries=20 if quick else 100,
+                queries=20 if quick else 60,
                 attributes=(1, 3) if quick else (1, 3, 14),
-                profiles=("three tiers",) if quick else PROFILES,
+                profiles=("three tiers",) if quick else tuple(p for p in PROFILES if p != "normal clipped"),
                 progress=progress,
             )
             for n in sizes
         }
+        claims += [] if quick else range_claims(figures["range_counts"])
     if "partition" in wanted:
         part_sizes = (25_000, 100_000) if quick else (62_500, 250_000, 1_000_000)
         figures["partition"] = partition_times(part_sizes, 50, progress)
@@ -65,10 +70,25 @@ def run(
         )
         # the notes' figures are for the full run
         claims += [c for c in learning_claims(figures["learning"]) if not quick or "AUC on the real Adult" not in c["name"]]
+    if "leaning" in wanted:
+        few = ("nothing", "the label") if quick else tuple(FOLLOWS)
+        size = 4_000 if quick else 24_000
+        figures["leaning"] = leaning(repeats=1 if quick else 5, train=size, data=data, progress=progress, follows=few)
+        claims += [] if quick else leaning_claims(figures["leaning"])
     if "coverage" in wanted:
         runs = 100 if quick else 400
         figures["coverage"] = coverage(runs, COVERED[:3] if quick else COVERED, progress)
         claims += coverage_claims(figures["coverage"], runs)
+    if "consent" in wanted:
+        draws = 40 if quick else 200
+        small: dict[str, Any] = {"gaps": (0.0, 0.05), "names": ("three tiers, 50k",), "patterns": ("strict",)}
+        figures["consent"] = consent(draws=draws, progress=progress, **(small if quick else {}))
+        figures["consent"] |= consent_table(draws=draws // 2, data=data, progress=progress)
+        claims += consent_claims(figures["consent"])
+    if "cells" in wanted:
+        progress("consent: histograms")
+        figures["cells"] = cells_table(quick)
+        claims += cells_claims(figures["cells"])
     if "big_count" in wanted:
         figures["big_count"] = big_count(1_000_000 if quick else 10_000_000, progress)
         if not quick:
@@ -97,13 +117,16 @@ def plots(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     made = []
 
-    def save(name: str, figure: Any) -> None:
-        path = folder / f"people-{name}.png"
+    def save(name: str, figure: Any, about: str = "people") -> None:
+        path = folder / f"{about}-{name}.png"
         figure.savefig(path, dpi=120)
         plt.close(figure)
         made.append(path)
 
     save("readme", readme_picture())
+    for name, figure in (("gap", error_by_gap()), ("how-sure", how_sure())):
+        save(name, figure, about="consent")
+    save("frontier", frontier())
     rng = np.random.default_rng(2)
     tiers, _ = roster(draw_budgets("three tiers", 190_000, rng))
     save("preview", plot_options(preview_count(tiers)).figure)
@@ -136,27 +159,3 @@ def _gaps_picture(tiers: PersonBudgets) -> Any:
 
     known = {o.mechanism: o.errors for o in preview_count(tiers) if o.errors is not None}
     return plot_gaps({name: (e.independent, *e.at, e.worst) for name, e in known.items()}, chosen="adaptive").figure
-
-
-def readme_picture() -> Any:
-    """The clinic of `make demo`: expected error of one count, by mechanism. Public facts only."""
-    import matplotlib.pyplot as plt
-
-    from sfumato.demo import PATIENTS, TIERS
-    from sfumato.palette import BLUE, GREY
-    from sfumato.people import preview_count
-
-    heads = {name: (epsilon, round(PATIENTS * share)) for name, (epsilon, share) in TIERS.items()}
-    options = preview_count(PersonBudgets.from_tiers(heads).share(0.5))
-    figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
-    place = np.arange(len(options))[::-1]
-    errors = [o.expected_rmse or 0.0 for o in options]
-    ax.barh(place, errors, color=[BLUE if i == 0 else GREY for i in range(len(options))])
-    for y, error in zip(place, errors, strict=True):
-        ax.text(error, y, f" {error:,.0f}", va="center")
-    ax.set_yticks(place, [o.mechanism for o in options])
-    ax.set_xlabel(f"expected error of a count over {PATIENTS:,} patients (root mean square, people)")
-    ax.set_title("54% grant ε 0.01, 37% 0.2, 9% 1.0; half of every budget is used", fontsize=10)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.margins(x=0.08)
-    return figure

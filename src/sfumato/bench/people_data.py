@@ -12,7 +12,7 @@ from sfumato.errors import InputError
 from sfumato.privacy import NANO, PersonBudgets
 
 Floats = NDArray[np.float64]
-PROFILES = ("uniform", "normal clipped", "normal truncated", "three tiers")
+PROFILES = ("uniform", "normal clipped", "normal truncated", "three tiers", "lognormal")
 SIZES = (10_000, 190_000, 370_000)
 # Values per attribute of the census of the paper, marital status as two yes/no columns: 14 dimensions.
 CENSUS = (96, 2, 2, 2, 17, 2, 2, 100, 30, 2, 12, 8, 7, 1000)
@@ -30,6 +30,8 @@ def draw_budgets(profile: str, n: int, rng: np.random.Generator) -> Floats:
         return inside[:n] if inside.size >= n else np.resize(inside, n)
     if profile == "three tiers":
         return rng.choice([0.01, 0.2, 1.0], n, p=[0.54, 0.37, 0.09])
+    if profile == "lognormal":
+        return np.clip(rng.lognormal(np.log(0.05), 1, n), 0.001, 5)
     raise InputError(f"unknown budget profile {profile!r}; known: {', '.join(PROFILES)}")
 
 
@@ -56,14 +58,15 @@ def census(n: int, rng: np.random.Generator) -> NDArray[np.int32]:
     return np.stack(columns, axis=1)
 
 
-def range_query(table: NDArray[np.int32], attributes: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """People inside a random interval of each of some random attributes."""
+def range_query(table: NDArray[np.int32], attributes: int, rng: np.random.Generator) -> tuple[NDArray[np.bool_], float]:
+    """People inside a random interval of each of some random attributes, and the share of the domain that it covers."""
     chosen = rng.choice(table.shape[1], attributes, replace=False)
-    inside = np.ones(table.shape[0], dtype=bool)
+    inside, covered = np.ones(table.shape[0], dtype=bool), 1.0
     for j in chosen:
         low, high = np.sort(rng.integers(0, CENSUS[j], 2))
         inside &= (table[:, j] >= low) & (table[:, j] <= high)
-    return inside
+        covered *= (high - low + 1) / CENSUS[j]
+    return inside, float(covered)
 
 
 def adult_like(n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.int64]]:

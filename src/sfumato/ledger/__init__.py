@@ -3,18 +3,28 @@
 from sfumato.ledger.caps import Caps
 from sfumato.ledger.foresight import Ask, Foreseen, datasets_at, foresee
 from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.life import Life
+from sfumato.ledger.life_records import Epoch, Line, Pending, Receipt
 from sfumato.ledger.records import Balance, Limit, People, Release, Reservation
+from sfumato.ledger.standing import Menu, Standing
 
 __all__ = [
     "Ask",
     "Balance",
     "Caps",
+    "Epoch",
     "Foreseen",
     "Ledger",
+    "Life",
     "Limit",
+    "Line",
+    "Menu",
+    "Pending",
     "People",
+    "Receipt",
     "Release",
     "Reservation",
+    "Standing",
     "datasets_at",
     "foresee",
 ]

@@ -7,7 +7,7 @@ a preview applies the same rule to the same caps and writes nothing. So what a p
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -16,6 +16,7 @@ import numpy as np
 from sfumato.errors import BudgetError, InputError
 from sfumato.ledger.records import Limit, People
 from sfumato.ledger.requests import readable
+from sfumato.ledger.standing import PERIODS, Menu
 from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBudgets
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.units import Epsilon, Nano, NanoArray, epsilon_text, positive_nano
@@ -44,6 +45,8 @@ class Caps:
         The single caps: on the total, on attributes, on recipients and on recipients together.
     people : People or None
         The public roster and what its people have spent.
+    menu : Menu or None
+        What people choose from, where the roster changes.
 
     Examples
     --------
@@ -57,6 +60,7 @@ class Caps:
     dataset: str
     limits: tuple[Limit, ...]
     people: People | None = None
+    menu: Menu | None = None
 
     def __post_init__(self) -> None:
         # A fixed order: which of two equally tight caps a refusal names must not depend on a database's collation.
@@ -71,6 +75,10 @@ class Caps:
         people: PersonBudgets | None = None,
         attributes: AttributeBudgets | None = None,
         recipients: RecipientBudgets | None = None,
+        living: bool = False,
+        period: str | None = None,
+        per_period: Mapping[str, Epsilon] | None = None,
+        private: bool = False,
     ) -> Caps:
         """The caps of a dataset before its first release.
 
@@ -78,7 +86,7 @@ class Caps:
         ----------
         dataset : str
             Its name in the ledger.
-        epsilon, people, attributes, recipients : optional
+        epsilon, people, attributes, recipients, living, period, per_period, private : optional
             What `Ledger.register` would be given.
         """
         readable(dataset, "a dataset")
@@ -90,6 +98,10 @@ class Caps:
             limits += [Limit("recipient", name, Nano(int(nano)), nothing) for name, nano in recipients.nano.items()]
             if recipients.together is not None:
                 limits.append(Limit("together", "", Nano(int(recipients.together)), nothing))
+        if living:
+            return cls(dataset, tuple(limits), None, _menu(people, period, per_period or {}, private))
+        if period is not None or per_period or private:
+            raise InputError("period, per_period and private are for a roster that changes: say living=True")
         group = None
         if people is not None:
             group = People(people.levels, people.counts, np.zeros_like(people.levels), people.names)
@@ -99,7 +111,11 @@ class Caps:
         """Which kinds of cap are granted otherwise in `other`; what was spent does not matter."""
         mine, theirs = ({(c.kind, c.name, c.cap) for c in caps.limits} for caps in (self, other))
         different = sorted({kind for kind, _, _ in mine ^ theirs})
-        return different if _same_grants(self.people, other.people) else [*different, "people"]
+        if self.menu is None or other.menu is None:
+            same = self.menu is other.menu and _same_grants(self.people, other.people)
+        else:
+            same = self.menu.same(other.menu)
+        return different if same else [*different, "people"]
 
     def check(self, charge: Charge, recipient: str | None = None) -> Price:
         """What a charge asks of every cap, if all of them can pay.
@@ -165,9 +181,9 @@ class Caps:
             )
 
     def _people_pay(self, total: Nano, charge: NanoArray | None) -> NanoArray | None:
-        if self.people is None:
+        if self.people is None and (self.menu is None or not self.menu.private):
             return None
-        levels = self.people.levels
+        levels = self.people.levels if self.people is not None else self.menu.levels  # type: ignore[union-attr]
         if charge is None:
             return np.full(len(levels), total, dtype=np.int64)
         if charge.shape != levels.shape:
@@ -191,9 +207,8 @@ class Caps:
             worst = _worst_group(self.people, price.people)
             if worst is not None:
                 left = int(self.people.left[worst])
-                budget, heads = epsilon_text(int(self.people.levels[worst])), int(self.people.counts[worst])
-                tier = f"in tier '{self.people.names[worst]}'" if self.people.names else "with that budget"
-                whose = f"of {budget} left for each of {heads:,} people {tier} in '{self.dataset}'"
+                budget = epsilon_text(int(self.people.levels[worst]))
+                whose = f"of {budget} left for {self.people.whose(worst)} in '{self.dataset}'"
                 yield int(price.people[worst]), left, whose
 
 
@@ -222,6 +237,21 @@ def _sentence(refused: Sequence[tuple[int, int, str]]) -> str:
         f"asked ε {epsilon_text(asked)}, {epsilon_text(left)} {whose}{more}; "
         "lower its epsilon or share, or open a new ledger period. Nothing was spent"
     )
+
+
+def _menu(people: PersonBudgets | None, period: str | None, per_period: Mapping[str, Epsilon], private: bool) -> Menu:
+    if people is None:
+        raise InputError("a roster that changes needs a menu: people=PersonBudgets.from_tiers({'open': (1, 0), ...})")
+    if period is not None and period not in PERIODS:
+        raise InputError(f"a period is one of {', '.join(PERIODS)}, got {period!r}")
+    if per_period and period is None:
+        raise InputError("per_period says how much a period allows: say also which period, for example period='year'")
+    strange = set(per_period) - set(people.names or ())
+    if strange:
+        known = ", ".join(people.names or ()) or "no names"
+        raise InputError(f"per_period names {min(strange)!r}, which is no tier; the menu has {known}")
+    caps = {name: int(positive_nano(epsilon, f"per_period of {name!r}")) for name, epsilon in sorted(per_period.items())}
+    return Menu(people.levels, people.names, period, caps, private)
 
 
 def _same_grants(mine: People | None, theirs: People | None) -> bool:

@@ -22,6 +22,7 @@ from sfumato import __version__
 from sfumato.errors import LedgerError
 from sfumato.extras import need
 from sfumato.ledger import migrate, schema, triggers
+from sfumato.ledger.persons import key_path
 
 BUSY_SECONDS = 60  # how long a writer waits for another one
 _LOCK = 0x5FE3A70  # PostgreSQL advisory lock held while tables or datasets are created
@@ -30,16 +31,17 @@ _LOCK = 0x5FE3A70  # PostgreSQL advisory lock held while tables or datasets are 
 class Store:
     """A ledger database, with ``read()`` and ``write()`` transactions. Made by `opened` and `existing`, which check it."""
 
-    def __init__(self, location: str | Path) -> None:
+    def __init__(self, location: str | Path, key: str | Path | None = None) -> None:
         self.url = _url(location)
         self.name = self.url.database if self.is_sqlite else self.url.render_as_string(hide_password=True)
         self.engine = _engine(self.url)
         self.created = False
+        self.key = key_path(str(self.name), self.is_sqlite, key)
 
     @classmethod
-    def opened(cls, location: str | Path, *, create: bool) -> Store:
+    def opened(cls, location: str | Path, *, create: bool, key: str | Path | None = None) -> Store:
         """A ledger to spend from: made if there is none (and `create` says so), migrated if its format is an older one."""
-        store = cls(location)
+        store = cls(location, key)
         if not store._exists():
             if not create:
                 raise LedgerError(
@@ -64,6 +66,11 @@ class Store:
     def is_sqlite(self) -> bool:
         """SQLite, or else PostgreSQL."""
         return self.url.get_backend_name() == "sqlite"
+
+    @property
+    def has_lives(self) -> bool:
+        """Whether the tables of rosters that change are there: not in a ledger of an older format that is only read."""
+        return self._version() >= 3
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

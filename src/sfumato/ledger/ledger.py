@@ -17,6 +17,8 @@ from sfumato.privacy.units import Epsilon
 if TYPE_CHECKING:
     from sfumato.ledger.caps import Caps
     from sfumato.ledger.database import Store
+    from sfumato.ledger.life import Life
+    from sfumato.ledger.standing import Standing
     from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBudgets
     from sfumato.privacy.charge import Charge
 
@@ -54,7 +56,7 @@ class Ledger:
         self._store = store
 
     @classmethod
-    def open(cls, location: str | Path, *, create: bool = True) -> Ledger:
+    def open(cls, location: str | Path, *, create: bool = True, key: str | Path | None = None) -> Ledger:
         """Open a ledger; make it first if there is none, and bring it up to date if its format is an older one.
 
         Parameters
@@ -63,10 +65,14 @@ class Ledger:
             A file name, or ``postgresql://user@host/database``.
         create : bool
             Whether a missing ledger is made or is an error.
+        key : str or Path, optional
+            The file with the key under which people are hashed. If it is not given, the environment's
+            ``SFUMATO_PEOPLE_KEY`` or, for a ledger in a file, the same name with ``.key`` added. It is made with the first
+            person and cannot be replaced: keep a copy, and keep it apart from copies of the ledger.
         """
         from sfumato.ledger.database import Store
 
-        return cls(Store.opened(location, create=create))
+        return cls(Store.opened(location, create=create, key=key))
 
     @property
     def location(self) -> str:
@@ -89,6 +95,10 @@ class Ledger:
         people: PersonBudgets | None = None,
         attributes: AttributeBudgets | None = None,
         recipients: RecipientBudgets | None = None,
+        living: bool = False,
+        period: str | None = None,
+        per_period: Mapping[str, Epsilon] | None = None,
+        private: bool = False,
     ) -> None:
         """Write down a dataset's caps; the same numbers again change nothing, other numbers are refused.
 
@@ -104,11 +114,31 @@ class Ledger:
             What each attribute may lose over all releases.
         recipients : RecipientBudgets, optional
             What each recipient may learn, and what all may learn together.
+        living : bool
+            Whether people join, change and withdraw (see `people`); then `people` is the menu and its head counts do not
+            matter.
+        period : str, optional
+            ``"year"``, ``"quarter"`` or ``"month"`` (calendar, UTC), for a living roster whose caps renew.
+        per_period : mapping, optional
+            Tier -> what each of its people may lose in one period, beside what they granted for life.
+        private : bool
+            Whether who chose what is private (living rosters): charges are then by tier of the menu, and who has too little
+            left takes no part without anybody being told.
         """
         from sfumato.ledger import register
         from sfumato.ledger.caps import Caps
 
-        caps = Caps.of(dataset, epsilon=epsilon, people=people, attributes=attributes, recipients=recipients)
+        caps = Caps.of(
+            dataset,
+            epsilon=epsilon,
+            people=people,
+            attributes=attributes,
+            recipients=recipients,
+            living=living,
+            period=period,
+            per_period=per_period,
+            private=private,
+        )
         register.register(self._store, caps)
 
     def reserve(
@@ -120,6 +150,7 @@ class Ledger:
         recipient: str | None = None,
         name: str | None = None,
         by: str | None = None,
+        standing: Standing | int | None = None,
     ) -> Reservation:
         """Charge a release before it reads anything; on disk when this returns.
 
@@ -143,6 +174,9 @@ class Ledger:
             releases are the same.
         by : str, optional
             Who asks. Nothing is kept if it is not given: not even the name of the operating system's user.
+        standing : Standing or int, optional
+            For a living public roster and a charge per person group: the standing (or its version) whose cohorts the groups
+            are. The charge is refused if people changed since.
 
         Raises
         ------
@@ -153,7 +187,15 @@ class Ledger:
         """
         from sfumato.ledger import reserve
 
-        return reserve.reserve(self._store, dataset, charge, request=request, recipient=recipient, name=name, by=by)
+        return reserve.reserve(
+            self._store, dataset, charge, request=request, recipient=recipient, name=name, by=by, standing=standing
+        )
+
+    def people(self, dataset: str) -> Life:
+        """The people of a `dataset`: who joins, changes, withdraws, what was spent on each of them."""
+        from sfumato.ledger.life import Life
+
+        return Life(self._store, dataset)
 
     def commit(self, reservation_id: int, artefact: Mapping[str, Any] | str | Path) -> None:
         """Record that the release `reservation_id` is finished; the `artefact` is a mapping, or the path of its folder."""

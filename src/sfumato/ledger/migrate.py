@@ -21,9 +21,16 @@ def migrate(connection: Connection, found: int, *, software: str) -> None:
     triggers.remove(connection)
     if found < 2:
         _to_minutes(connection)
+    if found < 3:
+        _to_lives(connection)
     for name, value in (("version", str(schema.VERSION)), ("software", software)):
         connection.execute(update(schema.meta).where(schema.meta.c.name == name).values(value=value))
     triggers.install(connection)
+
+
+def _to_lives(connection: Connection) -> None:
+    """Format 3: rosters that change. Fixed ones stay as they are, until their people are brought."""
+    schema.metadata.create_all(connection, tables=schema.SINCE_3, checkfirst=False)
 
 
 def _to_minutes(connection: Connection) -> None:

@@ -16,9 +16,14 @@ from sfumato.ledger.caps import MAX_BIGINT, Caps
 from sfumato.ledger.database import Store
 from sfumato.ledger.records import Balance, Limit, Release, Reservation
 from sfumato.ledger.register import check_same
+from sfumato.ledger.replay import life_adds_up
 from sfumato.ledger.requests import canonical
 from sfumato.ledger.reserve import committed, read_caps, unknown
+from sfumato.ledger.state import State
 from sfumato.privacy.units import Nano, epsilon_text
+
+# What people of a living roster were charged, in words
+FORMS = {"grant": "the budget", "chunks": "by group"}
 
 
 def datasets(store: Store) -> list[str]:
@@ -89,7 +94,7 @@ def standing(
         dataset_id = connection.execute(query).scalar()
         if dataset_id is None:
             return None
-        there = read_caps(connection, int(dataset_id), asked.dataset)[0]
+        there = read_caps(connection, int(dataset_id), asked.dataset, lives=store.has_lives)[0]
         check_same(there, asked)
         stored = [committed(connection, int(dataset_id), request, recipient) for request, recipient in requests]
         return there, [None if paid is None else paid.id for paid in stored]
@@ -113,7 +118,10 @@ def verify(store: Store, dataset: str) -> None:
             for limit in granted.limits
             if limit.spent != added.get((limit.kind, limit.name), 0)
         ]
-        if group is not None:
+        if isinstance(group, State):
+            if not life_adds_up(connection, dataset_id):
+                wrong.append("people")
+        elif group is not None:
             total = np.zeros_like(group.people.levels)
             for row in connection.execute(_people_charges(dataset_id)):
                 total = total + cohorts.charge_of(group.people.levels, row)
@@ -157,6 +165,13 @@ def _releases(connection: Connection, dataset_id: int, only: int | None = None) 
         release: f"the budget, at most {epsilon_text(step)}" if plain else f"by group, at most {epsilon_text(step)}"
         for release, step, plain in connection.execute(steps)
     }
+    lived, changes = schema.life_charges, schema.changes
+    then = (changes.c.dataset_id == lived.c.dataset_id) & (changes.c.number == lived.c.change)
+    living = select(lived.c.release_id, lived.c.form, lived.c.step, changes.c.epoch).join(table).outerjoin(changes, then)
+    epochs = {}
+    for release, form, step, epoch in connection.execute(living.where(chosen)):
+        people[release] = f"{FORMS[form]}, at most {epsilon_text(step)}"
+        epochs[release] = int(epoch or 0)
     rows = connection.execute(select(table).where(chosen).order_by(table.c.id))
     return tuple(
         Release(
@@ -173,6 +188,7 @@ def _releases(connection: Connection, dataset_id: int, only: int | None = None) 
             stored=row.artefact,
             reserved_at=row.reserved_at,
             finished_at=row.finished_at,
+            epoch=epochs.get(row.id),
         )
         for row in rows
     )

@@ -102,6 +102,11 @@ class People:
         """What each cohort has left, in nano-ε, aligned with ``levels``."""
         return self.levels - self.spent
 
+    def whose(self, cohort: int) -> str:
+        """Whose budget that of a `cohort` is, in a refusal."""
+        tier = f"in tier '{self.names[cohort]}'" if self.names else "with that budget"
+        return f"each of {int(self.counts[cohort]):,} people {tier}"
+
     def summary(self, ranges: int = SHOWN_LEVELS) -> list[dict[str, Any]]:
         """A row per level, or per range of neighbouring levels when there are more than `ranges`.
 
@@ -160,6 +165,8 @@ class Release:
         What was committed, as JSON; see `artefact`.
     reserved_at, finished_at : str
         Minutes in UTC.
+    epoch : int or None
+        How many epochs of a roster that changes were closed then; ``None`` where the roster is fixed.
     """
 
     id: int
@@ -175,6 +182,7 @@ class Release:
     stored: str | None
     reserved_at: str
     finished_at: str | None
+    epoch: int | None = None
 
     @property
     def artefact(self) -> dict[str, Any] | None:
@@ -213,6 +221,7 @@ class Release:
             "people": self.people,
             "reserved_at": self.reserved_at,
             "finished_at": self.finished_at,
+            "epoch": self.epoch,
             "request": self.request,
             "fingerprint": self.fingerprint,
             "artefact": self.artefact,
@@ -234,7 +243,7 @@ class Balance:
     attributes, recipients : tuple of Limit
         One each.
     people : People or None
-        The public roster and what its people have spent.
+        The public roster and what its people have spent; ``None`` for a private one that changes.
     releases : tuple of Release
         The history, oldest first.
     """

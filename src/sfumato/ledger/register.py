@@ -5,10 +5,10 @@ from __future__ import annotations
 from sqlalchemy import insert, select
 
 from sfumato.errors import LedgerError
-from sfumato.ledger import cohorts, schema
+from sfumato.ledger import clock, cohorts, menus, schema
 from sfumato.ledger.caps import Caps
 from sfumato.ledger.database import Store
-from sfumato.ledger.reserve import now, read_caps
+from sfumato.ledger.reserve import read_caps
 
 
 def register(store: Store, caps: Caps) -> None:
@@ -20,14 +20,16 @@ def register(store: Store, caps: Caps) -> None:
         if known is not None:
             check_same(read_caps(connection, int(known), caps.dataset)[0], caps)
             return
-        added = insert(table).values(name=caps.dataset, created_at=now()).returning(table.c.id)
+        added = insert(table).values(name=caps.dataset, created_at=clock.now()).returning(table.c.id)
         dataset_id = int(connection.execute(added).scalar_one())
         rows = [
             {"dataset_id": dataset_id, "kind": limit.kind, "name": limit.name, "cap": limit.cap, "spent": 0}
             for limit in caps.limits
         ]
         connection.execute(insert(schema.limits), rows)
-        if caps.people is not None:
+        if caps.menu is not None:
+            menus.enrol(connection, dataset_id, caps.menu)
+        elif caps.people is not None:
             cohorts.enrol(connection, dataset_id, caps.people)
 
 

@@ -11,24 +11,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, insert, or_, select, update
 
-from sfumato.errors import LedgerError
-from sfumato.ledger import cohorts, schema
+from sfumato.errors import InputError, LedgerError
+from sfumato.ledger import charges, choices, clock, cohorts, epochs, menus, schema, states
 from sfumato.ledger.caps import Caps
 from sfumato.ledger.database import Store
 from sfumato.ledger.records import Limit, Reservation
 from sfumato.ledger.requests import canonical, fingerprint_of, readable
+from sfumato.ledger.standing import LivePeople, Standing
+from sfumato.ledger.state import State
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.units import Nano
-
-
-def now() -> str:
-    """The minute in UTC, as text that sorts; a finer time would tell how long a release took."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
 
 
 def lock(connection: Connection, dataset: str) -> int:
@@ -50,11 +46,20 @@ def unknown(connection: Connection, dataset: str) -> LedgerError:
     )
 
 
-def read_caps(connection: Connection, dataset_id: int, dataset: str) -> tuple[Caps, cohorts.Cohorts | None]:
-    """The caps of a dataset as they stand, and its people as the database has them."""
+def read_caps(
+    connection: Connection, dataset_id: int, dataset: str, *, lives: bool = True
+) -> tuple[Caps, cohorts.Cohorts | State | None]:
+    """The caps of a dataset as they stand, and its people as the database has them: cohorts, or the state of each person.
+
+    Ledgers of an older format have no `lives`.
+    """
     table = schema.limits
     query = select(table.c.kind, table.c.name, table.c.cap, table.c.spent).where(table.c.dataset_id == dataset_id)
     limits = tuple(Limit(*row) for row in connection.execute(query))
+    menu = menus.load(connection, dataset_id) if lives else None
+    if menu is not None:
+        everybody = states.load(connection, dataset_id).entered(clock.period_of(menu.period, clock.now()))
+        return Caps(dataset, limits, None if menu.private else LivePeople.of(everybody, menu), menu), everybody
     group = cohorts.load(connection, dataset_id)
     return Caps(dataset, limits, None if group is None else group.people), group
 
@@ -68,6 +73,7 @@ def reserve(
     recipient: str | None,
     name: str | None,
     by: str | None,
+    standing: Standing | int | None,
 ) -> Reservation:
     """See `sfumato.ledger.Ledger.reserve`."""
     asked_for = canonical(request)
@@ -79,6 +85,7 @@ def reserve(
         stored = committed(connection, dataset_id, asked_for, recipient)
         if stored is not None:
             return stored
+        _bound(connection, dataset_id, dataset, charge, standing)
         caps, group = read_caps(connection, dataset_id, dataset)
         price = caps.check(charge, recipient)
         row = {
@@ -90,14 +97,39 @@ def reserve(
             "asked_by": by,
             "total": price.total,
             "state": "reserved",
-            "reserved_at": now(),
+            "reserved_at": clock.now(),
         }
         added = insert(schema.releases).values(row).returning(schema.releases.c.id)
         release_id = int(connection.execute(added).scalar_one())
         _charge_limits(connection, dataset_id, release_id, price.limits)
-        if group is not None and price.people is not None:
+        if isinstance(group, State) and price.people is not None:
+            assert caps.menu is not None
+            charges.charge_life(connection, dataset_id, release_id, caps.menu, group, price.people)
+        elif isinstance(group, cohorts.Cohorts) and price.people is not None:
             cohorts.charge_people(connection, dataset_id, release_id, group, price.people)
     return Reservation(release_id, "reserved")
+
+
+def _bound(connection: Connection, dataset_id: int, dataset: str, charge: Charge, standing: Standing | int | None) -> None:
+    """What was lowered or withdrawn binds before this charge; one that was priced without it is refused."""
+    menu = menus.load(connection, dataset_id)
+    if menu is None:
+        return
+    if menu.private or charge.people is None:  # the price does not depend on who is in which cohort
+        epochs.bind(connection, dataset_id, clock.now())
+        return
+    if standing is None:
+        raise InputError(
+            f"the people of {dataset!r} change: say for which standing the charge was priced, reserve(..., standing=...) "
+            "with what people(...).standing() gave. Nothing was spent"
+        )
+    priced_for = standing if isinstance(standing, int) else standing.version
+    change = states.last_turns(connection, dataset_id)[0]
+    if choices.lowering(connection, dataset_id) or priced_for != (0 if change is None else int(change.number)):
+        raise LedgerError(
+            f"the people of {dataset!r} changed since this was priced: what is lowered or withdrawn binds at once. "
+            "Nothing was spent; price it again: bind(), then standing()"
+        )
 
 
 def committed(connection: Connection, dataset_id: int, request: str, recipient: str | None) -> Reservation | None:
@@ -144,7 +176,7 @@ def finish(store: Store, release_id: int, *, state: str, artefact: str | None) -
         done = connection.execute(
             update(table)
             .where(table.c.id == release_id, table.c.state == "reserved")
-            .values(state=state, artefact=artefact, finished_at=now())
+            .values(state=state, artefact=artefact, finished_at=clock.now())
         )
         if done.rowcount == 1:
             return

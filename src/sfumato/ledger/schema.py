@@ -1,4 +1,4 @@
-"""The ledger's tables. Every amount is a BIGINT of nano-ε; people are vectors of int64, one entry per cohort.
+"""The ledger's tables. Every amount is a BIGINT of nano-ε; people of a fixed roster are vectors, one entry per cohort.
 
 ``ledger_limits`` and ``ledger_people`` hold running totals; ``ledger_charges`` and ``ledger_people_charges`` hold
 every single charge and are append-only, so each total can be added up again from what it is made of.
@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 FORMAT = "sfumato-ledger"
-VERSION = 2
+VERSION = 3
 
 metadata = MetaData()
 _MINUTE = "LIKE '____-__-__T__:__Z'"
@@ -125,4 +125,117 @@ people_charges = Table(
     Column("after", Text, nullable=False),
 )
 
-VECTORS = ((rosters, "levels"), (rosters, "counts"), (people, "spent"), (people_charges, "vector"))
+# From here on: rosters that change. A dataset with a line here has persons; its ``ledger_rosters`` line is the menu.
+# ``per_period`` maps tiers to nano-ε, as JSON; ``fixed`` says that the roster was one of head counts before.
+lives = Table(
+    "ledger_lives",
+    metadata,
+    Column("dataset_id", ForeignKey("ledger_datasets.id"), primary_key=True),
+    Column("period", Text),
+    Column("per_period", Text, nullable=False),
+    Column("private", Integer, nullable=False),
+    Column("fixed", Integer, nullable=False),
+)
+
+# Who there is, by the first byte of their keyed hash: 16 bytes of hash and 4 bytes of place each. Only grows.
+persons = Table(
+    "ledger_persons",
+    metadata,
+    Column("dataset_id", ForeignKey("ledger_datasets.id"), primary_key=True),
+    Column("bucket", Integer, primary_key=True),
+    Column("members", LargeBinary, nullable=False),
+)
+
+# Where everybody stands, one vector over all places for each of `sfumato.ledger.state.PARTS`, as of turn ``turn``.
+states = Table(
+    "ledger_states",
+    metadata,
+    Column("dataset_id", ForeignKey("ledger_datasets.id"), primary_key=True),
+    Column("part", Text, primary_key=True),
+    Column("turn", BigInteger, nullable=False),
+    Column("vector", LargeBinary, nullable=False),
+)
+
+# What people have chosen and what is not in force yet. ``lowers``: how many of the choices take something away.
+choices = Table(
+    "ledger_choices",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("dataset_id", ForeignKey("ledger_datasets.id"), nullable=False),
+    Column("people", BigInteger, nullable=False),
+    Column("lowers", BigInteger, nullable=False),
+    Column("entries", LargeBinary, nullable=False),
+    Index("ledger_choices_waiting", "dataset_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+# Choices that came into force: all of them (``epoch``), those that take away (``bind``), or a fixed roster's (``start``).
+# ``applied`` is the last line of ``ledger_choices`` that it took in; ``after`` signs the state that it led to.
+changes = Table(
+    "ledger_changes",
+    metadata,
+    Column("dataset_id", ForeignKey("ledger_datasets.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True),
+    Column("turn", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("people", BigInteger, nullable=False),
+    Column("joined", BigInteger, nullable=False),
+    Column("raised", BigInteger, nullable=False),
+    Column("lowered", BigInteger, nullable=False),
+    Column("moved", BigInteger, nullable=False),
+    Column("withdrawn", BigInteger, nullable=False),
+    Column("applied", BigInteger, nullable=False),
+    Column("after", Text, nullable=False),
+    CheckConstraint("kind IN ('start', 'epoch', 'bind')", name="ledger_changes_kind"),
+    CheckConstraint(f"at {_MINUTE}", name="ledger_changes_minute"),
+)
+
+# Who changed, by 4,096 places.
+change_chunks = Table(
+    "ledger_change_chunks",
+    metadata,
+    Column("dataset_id", ForeignKey("ledger_datasets.id"), primary_key=True),
+    Column("chunk", BigInteger, primary_key=True),
+    Column("number", BigInteger, primary_key=True),
+    Column("entries", LargeBinary, nullable=False),
+)
+
+# One charge to a living roster: each person who takes part pays min(grant, step), or what ``ledger_charge_chunks`` says.
+life_charges = Table(
+    "ledger_life_charges",
+    metadata,
+    Column("release_id", ForeignKey("ledger_releases.id"), primary_key=True),
+    Column("dataset_id", ForeignKey("ledger_datasets.id"), nullable=False),
+    Column("turn", BigInteger, nullable=False),
+    Column("change", BigInteger, nullable=False),
+    Column("period", Text),
+    Column("form", Text, nullable=False),
+    Column("step", BigInteger, nullable=False),
+    Column("after", Text, nullable=False),
+    CheckConstraint("form IN ('grant', 'chunks')", name="ledger_life_charges_form"),
+    Index("ledger_life_charges_turns", "dataset_id", "turn"),
+)
+
+# What each person paid, by 4,096 places; a chunk in which nobody paid is left out.
+charge_chunks = Table(
+    "ledger_charge_chunks",
+    metadata,
+    Column("release_id", ForeignKey("ledger_releases.id"), primary_key=True),
+    Column("chunk", BigInteger, primary_key=True),
+    Column("entries", LargeBinary, nullable=False),
+)
+
+SINCE_3 = (lives, persons, states, choices, changes, change_chunks, life_charges, charge_chunks)
+VECTORS = (
+    (rosters, "levels"),
+    (rosters, "counts"),
+    (people, "spent"),
+    (people_charges, "vector"),
+    (persons, "members"),
+    (states, "vector"),
+    (choices, "entries"),
+    (change_chunks, "entries"),
+    (charge_chunks, "entries"),
+)

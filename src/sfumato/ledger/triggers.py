@@ -19,6 +19,17 @@ _APPEND_ONLY = (
     schema.rosters,
     schema.charges,
     schema.people_charges,
+    schema.lives,
+    schema.choices,
+    schema.changes,
+    schema.change_chunks,
+    schema.life_charges,
+    schema.charge_chunks,
+)
+# A choice that came into force is in the change that took it in; its own line would only tell when it was made.
+_TAKEN_IN = (
+    "EXISTS (SELECT 1 FROM ledger_changes WHERE ledger_changes.dataset_id = OLD.dataset_id"
+    " AND ledger_changes.applied >= OLD.id)"
 )
 
 
@@ -46,8 +57,25 @@ _UPDATES: tuple[tuple[Table, str, str], ...] = (
         + _changed(schema.releases, "state", "artefact", "finished_at"),
         "a release is finished once and never changed",
     ),
+    (
+        schema.persons,
+        "substr(NEW.members, 1, length(OLD.members)) {differs} OLD.members"
+        " OR NEW.dataset_id {differs} OLD.dataset_id OR NEW.bucket {differs} OLD.bucket",
+        "a person keeps their place",
+    ),
+    (
+        schema.states,
+        "NEW.turn <= OLD.turn OR length(NEW.vector) < length(OLD.vector)"
+        " OR NEW.dataset_id {differs} OLD.dataset_id OR NEW.part {differs} OLD.part",
+        "where people stand changes only by a newer charge or epoch",
+    ),
     *((table, "", "recorded lines never change") for table in _APPEND_ONLY),
 )
+
+
+def _kept(table: Table) -> str:
+    """When a line of a table may not be deleted; always, if this is empty."""
+    return f"NOT {_TAKEN_IN}" if table is schema.choices else ""
 
 
 def install(connection: Connection) -> None:
@@ -72,7 +100,7 @@ def _sqlite() -> Iterator[str]:
         return f"CREATE TRIGGER {table}_{name} BEFORE {event} ON {table}{condition} BEGIN {refuse}; END"
 
     for table in schema.metadata.sorted_tables:
-        yield trigger("keep", "DELETE", table.name, "", "nothing is deleted")
+        yield trigger("keep", "DELETE", table.name, _kept(table), "nothing is deleted")
         # INSERT OR REPLACE deletes the old row without firing the trigger above.
         same = " AND ".join(f"{c.name} = NEW.{c.name}" for c in table.primary_key)
         if table is schema.datasets:
@@ -97,7 +125,18 @@ def _postgres() -> Iterator[str]:
         )
 
     for table in schema.metadata.sorted_tables:
-        yield trigger("keep", "DELETE", table.name, "", "nothing is deleted")
+        if _kept(table):  # a condition that looks at another table goes into a function
+            yield (
+                "CREATE OR REPLACE FUNCTION ledger_keep_waiting() RETURNS trigger LANGUAGE plpgsql AS "
+                f"$$ BEGIN IF {_kept(table)} THEN RAISE EXCEPTION 'sfumato ledger: nothing is deleted'; END IF; "
+                "RETURN OLD; END $$"
+            )
+            yield (
+                f"CREATE TRIGGER {table.name}_keep BEFORE DELETE ON {table.name} FOR EACH ROW "
+                "EXECUTE FUNCTION ledger_keep_waiting()"
+            )
+        else:
+            yield trigger("keep", "DELETE", table.name, "", "nothing is deleted")
         yield trigger("keep_all", "TRUNCATE", table.name, "", "nothing is deleted", each="STATEMENT")
     for table, when, why in _UPDATES:
         yield trigger("change", "UPDATE", table.name, when.format(differs="IS DISTINCT FROM"), why)

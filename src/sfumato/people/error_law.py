@@ -73,8 +73,8 @@ class LaplacePlusNormal:
         """Characteristic function at the frequencies of the series, divided by the term's number."""
         t = _TERMS * (np.pi / (_PERIOD * self.rmse))
         log_phi = -0.5 * (self.sd * t) ** 2
-        for scale in self.scales:
-            log_phi -= np.log1p((scale * t) ** 2)
+        for scale, times in zip(*np.unique(self.scales, return_counts=True), strict=True):  # a range has many alike
+            log_phi -= times * np.log1p((scale * t) ** 2)
         return np.asarray(np.exp(np.maximum(log_phi, -700.0)) * (2 / np.pi) / _TERMS)
 
     def coverage(self, halfwidth: float) -> float:

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from sfumato.errors import BudgetError, InputError
 from sfumato.histograms.bins import Bins
 from sfumato.histograms.result import Histogram, RangeAnswer
-from sfumato.people.error_law import LaplacePlusNormal
+from sfumato.people.cells import CellBracket, bracket_interval
+from sfumato.people.estimate import Bracket
 from sfumato.people.gaps import bias_at
 from sfumato.people.mechanisms.affine import optimal_cap
 from sfumato.people.question import Question
@@ -36,14 +37,29 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PersonalRange:
-    """Number of people in some bins, with an interval that holds if budgets are independent of the values."""
+    """Number of people in some bins, with its intervals.
+
+    Attributes
+    ----------
+    value : float
+        The estimate: the sum of the bins.
+    if_independent : Bracket
+        What the interval is made of if budgets are independent of the values.
+    any_data : Bracket, optional
+        The same for any data, where the mechanism has it.
+    """
 
     value: float
-    law: LaplacePlusNormal = field(repr=False)
+    if_independent: Bracket = field(repr=False)
+    any_data: Bracket | None = field(default=None, repr=False)
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        half = self.law.halfwidth(confidence)
-        return max(self.value - half, 0.0), max(self.value + half, 0.0)
+    def interval(self, confidence: float = 0.95, *, independent: bool = False) -> tuple[float, float]:
+        """Covers the true number with a probability of about `confidence`.
+
+        For any data where the mechanism has `any_data`; else, or with `independent`, if budgets do not depend on the values.
+        """
+        narrow = independent or self.any_data is None
+        return bracket_interval(self.if_independent if narrow else self.any_data, confidence)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,42 +75,62 @@ class PersonalHistogram(Histogram):
     people : int
         Size of the public roster.
     noise_scale : float
-        Scale of the noise of one bin, in people.
+        Scale of the noise of one bin, in people: of the weighted histogram.
     imbalance : float
-        ``Σ m² / (Σ m)² - 1/n`` for the weights m of n people: what unequal weights add to the error.
+        ``Σ m² / (Σ m)² - 1/n`` for its weights m of n people: what unequal weights add to the error.
+    any_data, if_independent : CellBracket, optional
+        Where the mechanism has both: the counts that hold for any data, and those that hold if budgets are independent of
+        the values. The first make the interval.
     """
 
     people: int = 0
     noise_scale: float = 0.0
     imbalance: float = 0.0
+    any_data: CellBracket | None = field(default=None, repr=False)
+    if_independent: CellBracket | None = field(default=None, repr=False)
 
     def select(self, mask: NDArray[np.bool_]) -> RangeAnswer:
         flat = np.asarray(mask, dtype=bool).reshape(-1)
         if flat.size != self.bins.size:
             raise InputError(f"a selection of {flat.size} bins for a histogram of {self.bins.size}")
-        value = float(self.flat[flat].sum())
+        safe = None if self.any_data is None else self.any_data.over(flat)
         # the same two names as a RangeAnswer, with another law of the error
-        return PersonalRange(value, self._law(value, int(flat.sum())))  # type: ignore[return-value]
+        return PersonalRange(float(self.flat[flat].sum()), self._keen.over(flat), safe)  # type: ignore[return-value]
 
-    def interval(self, confidence: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        half = np.array([self._law(v, 1).halfwidth(confidence) for v in self.flat.tolist()]).reshape(self.bins.shape)
-        return np.maximum(self.counts - half, 0.0), np.maximum(self.counts + half, 0.0)
+    def interval(
+        self, confidence: float = 0.95, *, independent: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lower and upper ends for every bin on its own, each of which holds with a probability of about `confidence`.
+
+        Where the histogram carries `any_data` they hold for any data, and `independent=True` asks for the narrower ones that
+        hold if budgets are independent of the values. Without it they always rest on that.
+        """
+        seen = self._keen if independent or self.any_data is None else self.any_data
+        low, high = seen.interval(confidence)
+        return low.reshape(self.bins.shape), high.reshape(self.bins.shape)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers; see `Histogram.to_dict`."""
         more = {"people": self.people, "noise_scale": self.noise_scale, "imbalance": self.imbalance}
-        return {**super().to_dict(), **more}
+        both = {"any_data": self.any_data, "if_independent": self.if_independent}
+        return {**super().to_dict(), **more, **{k: v.to_dict() for k, v in both.items() if v is not None}}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The histogram that `to_dict` wrote down as `data`."""
-        more = {name: data[name] for name in ("people", "noise_scale", "imbalance")}
-        return cls(**cls._fields_of(data), **more)
+        more: dict[str, Any] = {name: data[name] for name in ("people", "noise_scale", "imbalance")}
+        both: dict[str, Any] = {
+            k: CellBracket.from_dict(data[k]) for k in ("any_data", "if_independent") if data.get(k) is not None
+        }
+        return cls(**cls._fields_of(data), **more, **both)
 
-    def _law(self, value: float, bins: int) -> LaplacePlusNormal:
-        share = min(max(value / self.people, 0.0), 1.0)
-        spread = self.people * np.sqrt(max(share * (1 - share), 1 / self.people) * self.imbalance)
-        return LaplacePlusNormal((self.noise_scale,) * bins, float(spread))
+    @property
+    def _keen(self) -> CellBracket:
+        """What holds if budgets are independent of the values."""
+        if self.if_independent is not None:
+            return self.if_independent
+        rows = self.guarantee.rows_per_person
+        return CellBracket(self.flat, self.people, self.noise_scale, self.imbalance, rows=rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,22 +11,29 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.histograms.offers import bins_asked, finished
 from sfumato.offers import AUTO, Facts, Offer, Request
+from sfumato.people import histogram
 from sfumato.people.answers import best_first, every_offer, plan_offer
 from sfumato.people.gaps import errors_of
-from sfumato.people.histogram import plan_histogram
+from sfumato.people.histogram import PersonalHistogramPlan
 from sfumato.people.lattice import MOST_POINTS, lattice_between
+from sfumato.people.mechanisms import adaptive_cells
+from sfumato.people.mechanisms.adaptive_cells import AdaptiveHistogramPlan
 from sfumato.people.pairs import Pair
 from sfumato.people.question import Question
 from sfumato.people.reading import DatasetReader, PairReader, Reader
+from sfumato.people.selectivity import planned_share
 from sfumato.privacy import Charge, Meter, PersonBudgets, positive_nano
 from sfumato.privacy.terms import Terms
-from sfumato.registry import Parameter
+from sfumato.registry import Mechanism, Parameter
 from sfumato.registry import mechanism as registered
+from sfumato.tables.coverage import coverage
 from sfumato.tables.dataset import Dataset
 from sfumato.tables.lattice import Lattice
 from sfumato.tables.personal import PersonalTable
 
-_SELECTIVITY = Parameter("selectivity", "number", "a public guess of the share of rows that count", low=0, high=1)
+_SELECTIVITY = Parameter(
+    "selectivity", "number", "a public guess of the share of rows that count; by the schema if left out", low=0, high=1
+)
 MOST_BUDGETS = 1_000_000  # different ones; more would make a preview take longer than 5 s or more than 1 GB
 COUNT_PARAMETERS = (_SELECTIVITY,)
 MEASURE_PARAMETERS = (
@@ -66,8 +73,10 @@ def offers(request: Request, facts: Facts) -> list[Offer]:
 
 def _count(request: Request, facts: Facts) -> list[Offer]:
     given = _checked(request, facts, COUNT_PARAMETERS)
-    question = Question(_terms(request, facts), selectivity=given["selectivity"])
+    question = Question(_terms(request, facts))
+    question = replace(question, selectivity=_selectivity(request, facts, question, given["selectivity"]))
     found = _every(request, facts, question.budgets, lambda name, **given: plan_offer(question, name, **given))
+    found = _saying(found, question.selectivity, given["selectivity"])
     return [o.reading(lambda d: _reader(d, facts, request.where)) for o in found]
 
 
@@ -84,7 +93,9 @@ def _measure(request: Request, facts: Facts) -> list[Offer]:
             "kind": "sum",
         }
         question = Question(terms, high=cut.steps, unit=cut.unit, **about)
+        question = replace(question, taking=_selectivity(request, facts, question, given["selectivity"]))
         found = _every(request, facts, budgets, lambda name, **given: plan_offer(question, name, **given))
+        found = _saying(found, question.taking, given["selectivity"])
         return [o.reading(lambda d: _reader(d, facts, request.where, column, cut.steps)) for o in _readable(found)]
     cut = lattice(facts, column, budgets, given["steps"], halved=True)
     steps = cut.steps
@@ -98,25 +109,47 @@ def _measure(request: Request, facts: Facts) -> list[Offer]:
     kind: Literal["sum", "mean"] = "sum" if request.kind == "sum" else "mean"
     # The engine rounds to half steps, so a value is at most a quarter of a step away.
     about = {"rounding": cut.rounding / cut.unit / 2, "column": column}
-    pair = Pair(terms, cut.low, cut.high, steps, given["selectivity"], kind, **about)
-    return [o.reading(read) for o in _readable(_every(request, facts, budgets, pair.offer))]
+    share = _selectivity(request, facts, Question(terms, split=2), given["selectivity"])
+    pair = Pair(terms, cut.low, cut.high, steps, share, kind, **about)
+    found = _saying(_every(request, facts, budgets, pair.offer), share, given["selectivity"])
+    return [o.reading(read) for o in _readable(found)]
 
 
 def _histogram(request: Request, facts: Facts) -> list[Offer]:
     bins = bins_asked(request, facts)
     if request.parameters.get("bin_budgets") is not None:
         raise InputError(f"release {request.name!r} draws on personal budgets; bin budgets need one `epsilon` for all")
-    plan = plan_histogram(facts.terms, bins)
     columns = [a.name for a in bins.axes]
 
-    def run(dataset: Dataset, meter: Meter) -> Any:
-        table = PersonalTable(dataset, facts.budgets)
-        return plan.run(lambda weights: table.weighted_cells(weights, columns, request.where), meter)
+    def offer(make: Mechanism) -> Offer:
+        plan: PersonalHistogramPlan | AdaptiveHistogramPlan = make.make(facts.terms, bins)
 
-    note = "everybody at their own budget up to a cap, one noise per bin"
-    about: dict[str, Any] = {"plan": plan, "bias_bound": plan.bias_bound, "errors": errors_of(plan)}
-    found = [Offer("affine", facts.terms.up_to(plan.charge), plan.expected_rmse, note, run, **about)]
-    return [finished(offer, request) for offer in best_first(found, plan.budgets, independent=request.independent)]
+        def run(dataset: Dataset, meter: Meter) -> Any:
+            table = PersonalTable(dataset, facts.budgets)
+            return plan.run(lambda weights: table.weighted_cells(weights, columns, request.where), meter)
+
+        priced = facts.terms.up_to(plan.charge)
+        about: dict[str, Any] = {"plan": plan, "bias_bound": plan.bias_bound, "errors": errors_of(plan)}
+        return Offer(make.name, priced, plan.expected_rmse, make.summary, run, **about)
+
+    found = [offer(make) for make in (histogram.MECHANISM, adaptive_cells.MECHANISM)]
+    assert facts.budgets is not None
+    return [finished(o, request) for o in best_first(found, facts.budgets, independent=request.independent)]
+
+
+def _selectivity(request: Request, facts: Facts, question: Question, given: float | None) -> float | None:
+    """The share of people to plan for: as the request says, or by what the condition covers of the public domain."""
+    if given is not None or request.where is None:
+        return given
+    return planned_share(question, coverage(facts.schema, request.where))
+
+
+def _saying(found: list[Offer], share: float | None, given: float | None) -> list[Offer]:
+    """Offers that say which share of the people they were planned for, where nobody stated it."""
+    if share is None or given is not None:
+        return found
+    words = f"planned for {share:.2g} of the people, by what the condition covers of the schema"
+    return [replace(o, note=f"{o.note}; {words}") for o in found]
 
 
 def _checked(request: Request, facts: Facts, parameters: tuple[Parameter, ...]) -> dict[str, Any]:

@@ -228,7 +228,7 @@ class Pair:
         unit = (self.high - self.low) / self.steps / 2
         bounds: dict[str, Any] = {"low": -self.steps, "high": self.steps, "unit": unit}
         about: dict[str, Any] = {"rounding": 2 * self.rounding, "column": self.column, "kind": "sum"}
-        return Question(self.terms, **bounds, **about, split=2)
+        return Question(self.terms, **bounds, **about, split=2, taking=self.selectivity)
 
     @property
     def ones(self) -> Question:

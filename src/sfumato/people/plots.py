@@ -96,7 +96,9 @@ def plot_gaps(errors: Mapping[str, Sequence[float]], ax: Axes | None = None, *, 
             marker=marks[i % len(marks)], ms=6 if thick else 4, lw=3 if thick else 1.4, label=name, zorder=3 if thick else 2,
         )  # fmt: skip
     ax.set_yscale("log")
-    ax.set_xticks(places, ["independent", *(f"{100 * gap:.0f} points" for gap in GAPS), "worst case"])
+    ax.set_xticks(
+        places, ["independent", *(f"{100 * gap:.0f} point{'s' if gap > 0.01 else ''}" for gap in GAPS), "worst case"]
+    )
     ax.set_xlabel("gap between the stricter people and the rest")
     ax.set_ylabel("error (RMSE) in the answer's unit")
     ax.legend(fontsize=8, ncols=2, frameon=False)

@@ -49,6 +49,8 @@ class Question:
         units, ½ where they were rounded to the nearest.
     column : str, optional
         The column that is added up, for the words of the answer.
+    taking : float, optional
+        A public guess of the share of people whose contribution to a sum is not 0; all of them without it.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Question:
     split: int = 1
     rounding: float = 0.0
     column: str | None = None
+    taking: float | None = None
 
     def __post_init__(self) -> None:
         if self.terms.neighbours != "absence":
@@ -81,6 +84,8 @@ class Question:
             raise InputError(f"rounding is a part of a lattice unit, from 0 to 1; got {self.rounding!r}")
         if self.selectivity is not None and not 0 <= self.selectivity <= 1:
             raise InputError(f"selectivity is a share between 0 and 1, got {self.selectivity!r}")
+        if self.taking is not None and not 0 <= self.taking <= 1:
+            raise InputError(f"taking is a share between 0 and 1, got {self.taking!r}")
 
     @cached_property
     def terms(self) -> Terms:
@@ -171,9 +176,11 @@ class Question:
 
     @property
     def variance(self) -> float:
-        """Variance of the people's totals: as guessed from the selectivity, or the largest possible."""
+        """Variance of the people's totals: as guessed from the selectivity, or the largest possible for who takes part."""
         if self.selectivity is None:
-            return self.span**2 / 4
+            # Totals that are 0 but for a share t of the people have a mean square of at most t reach².
+            most = 1.0 if self.taking is None else max(self.taking, 1 / (self.people + 1))
+            return min(self.span**2 / 4, most * self.reach**2)
         # A share of 0 or 1 would promise that no sampling error exists; one person in the roster is the least we allow.
         share = min(max(self.selectivity, 1 / (self.people + 1)), 1 - 1 / (self.people + 1))
         return self.span**2 * share * (1 - share)

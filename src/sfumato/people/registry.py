@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sfumato.people import histogram
-from sfumato.people.mechanisms import adaptive, affine, exponential, partitioned, robust, sampling, simple
+from sfumato.people.mechanisms import adaptive, adaptive_cells, affine, exponential, partitioned, robust, sampling, simple
 from sfumato.registry import register
 
 for _mechanism in (
@@ -16,5 +16,6 @@ for _mechanism in (
     robust.MECHANISM,
     *simple.MECHANISMS[2:],
     histogram.MECHANISM,
+    adaptive_cells.MECHANISM,
 ):
     register(_mechanism)

@@ -121,7 +121,7 @@ class PersonBudgets:
         part = Fraction(str(fraction))
         if not 0 < part <= 1:
             raise InputError(f"a share lies above 0 and at most 1, got {fraction!r}")
-        levels = _part(self.levels, part)
+        levels = part_of(self.levels, part)
         if levels[0] < 1:
             raise InputError(f"a share of {fraction} leaves the most careful group without any budget")
         return PersonBudgets(levels, self.counts, self.names)
@@ -150,7 +150,7 @@ class PersonBudgets:
         return f"PersonBudgets({self.people} people in {self.groups} groups, ε {low} to {high})"
 
 
-def _part(levels: NDArray[np.int64], part: Fraction) -> NDArray[np.int64]:
+def part_of(levels: NDArray[np.int64], part: Fraction) -> NDArray[np.int64]:
     """floor(levels * part), exactly: quotient and remainder apart, so that no product leaves 64 bits."""
     top, bottom = part.numerator, part.denominator
     if bottom > 10**9:  # more decimals than a budget has

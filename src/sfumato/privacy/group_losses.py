@@ -58,15 +58,19 @@ class GroupLosses:
 
     @classmethod
     def of(cls, share: PersonBudgets, *, granted: ArrayLike | None = None) -> GroupLosses:
-        """One row per group of a roster of `share`s, nothing used; without `granted` the roster holds the whole grants."""
+        """One row per group of a roster of `share`s, nothing used; without `granted` the roster holds the whole grants.
+
+        Where the people of a group granted different amounts, `granted` has two rows: the smallest and the largest.
+        """
         whole = share.levels if granted is None else np.array(granted, dtype=np.int64)
-        if whole.shape != share.levels.shape:
-            raise InputError(f"{whole.size} grants for {share.groups} person groups: give one for each")
-        if (whole < share.levels).any():
+        low, high = whole if whole.ndim == 2 and len(whole) == 2 else (whole, whole)
+        if low.shape != share.levels.shape:
+            raise InputError(f"{low.size} grants for {share.groups} person groups: give one for each")
+        if (low < share.levels).any():
             raise InputError("a release cannot use more of a budget than was granted: give the grants its shares came from")
-        nothing, one = np.zeros_like(whole), np.ones_like(whole)
+        nothing, one = np.zeros_like(low), np.ones_like(low)
         names = share.names or (None,) * share.groups
-        return cls((whole, whole), (share.levels, share.levels), (nothing, nothing), share.counts, one, names)
+        return cls((low, high), (share.levels, share.levels), (nothing, nothing), share.counts, one, names)
 
     def using(self, nano: ArrayLike) -> GroupLosses:
         """The same rows with what was used of each, in `nano`-ε."""

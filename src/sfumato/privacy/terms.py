@@ -38,7 +38,8 @@ class Terms:
     budgets : PersonBudgets, optional
         The person groups whose losses are kept apart, and what each may lose.
     granted : int64 array, optional
-        What each person group granted altogether, where `budgets` is only the share of this release.
+        What each person group granted altogether, where `budgets` is only the share of this release; two rows, the smallest
+        and the largest, where people of one group granted different amounts.
     attributes : tuple of str
         Attributes whose losses are kept apart.
 

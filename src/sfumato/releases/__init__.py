@@ -1,7 +1,8 @@
 """A plan file, priced from public facts, run through the ledger, written as an artefact with its certificate.
 
 In Python, `open` gives a `Table` to preview and release from (`sfumato.open` is the same). For a plan file, `load` reads it,
-`preview` prices it and `release` runs it; `read_result` reads a folder that was released. Names load when they are used.
+`preview` prices it and `release` runs it; `read_result` reads a folder that was released. `people` gives the people of a
+plan with a living roster, `receipt_page` a page for one of them. Names load when they are used.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from sfumato.releases.opening import open
     from sfumato.releases.pipeline import Priced
     from sfumato.releases.plan import Plan
+    from sfumato.releases.plan_people import people
+    from sfumato.releases.receipts import receipt_page
     from sfumato.releases.session import Table
 
 _HOME = {
@@ -28,8 +31,10 @@ _HOME = {
     "Table": "session",
     "load": "batch",
     "open": "opening",
+    "people": "plan_people",
     "preview": "batch",
     "read_result": "folder",
+    "receipt_page": "receipts",
     "release": "batch",
 }
 
@@ -43,8 +48,10 @@ __all__ = [
     "Table",
     "load",
     "open",
+    "people",
     "preview",
     "read_result",
+    "receipt_page",
     "release",
 ]
 

@@ -24,7 +24,10 @@ from sfumato.releases.pipeline import (
     request_text,
 )
 from sfumato.releases.plan import Plan, read_plan
+from sfumato.releases.plan_people import again_priced, folder_of, ledger_of, people, preview_living
+from sfumato.releases.repeated import again, settle
 from sfumato.results import Result
+from sfumato.tables.living import LivingRoster
 
 if TYPE_CHECKING:
     from sfumato.privacy.budgets import PersonBudgets
@@ -151,7 +154,10 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
         A sequence of `Priced`, one for each release.
     """
     budgets, facts = _facts(plan)
-    priced = [price(request, facts) for request in default_shares(plan.releases, budgets is not None)]
+    requests = default_shares(plan.releases, facts.roster is not None)
+    if isinstance(facts.roster, LivingRoster):
+        return PlanPreview(*preview_living(plan, facts, requests, source))
+    priced = [price(request, facts) for request in requests]
     asks = [
         Ask(ledger_charge(p), request_text(p, dataset_name=plan.dataset, source=source), p.request.recipient) for p in priced
     ]
@@ -202,7 +208,9 @@ def release(
     """
     from sfumato.tables import open as open_table
 
-    budgets, _ = _facts(plan)
+    budgets, facts = _facts(plan)
+    if isinstance(plan.roster(), LivingRoster):
+        people(plan).bind()  # whoever lowered their grant or withdrew since: before anything is priced
     if only is not None and only not in [r.name for r in plan.releases]:
         raise InputError(f"the plan has no release {only!r}; it has {', '.join(r.name for r in plan.releases)}")
     seen = preview(plan, source=source)
@@ -222,14 +230,12 @@ def release(
         for table in tables:
             table.check()  # a typo in a path is no fresh budget yet
     _say(seen, notice, private=source.private)
-    ledger = Ledger.open(plan.ledger)
+    ledger = ledger_of(plan, budgets)
     outcomes: list[Outcome] = []
-    ledger.register(
-        plan.dataset, epsilon=plan.epsilon, people=budgets, attributes=plan.attributes, recipients=plan.recipients
-    )
     for item, table in zip(priced, tables, strict=True):
         try:
-            outcomes.append(_one(plan, item, table, ledger, source, progress, by))
+            current = again_priced(item, facts, ledger, plan.dataset)  # people stand where the release before left them
+            outcomes.append(_one(plan, current, table, ledger, source, progress, by))
         except (SfumatoError, KeyboardInterrupt) as error:
             _stop(error, item.request.name, outcomes)
     return outcomes
@@ -257,11 +263,11 @@ def _one(
     plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Source, progress: Progress, by: str | None
 ) -> Outcome:
     name = priced.request.name
-    folder = plan.folder / name
+    folder = folder_of(plan, priced)
     asked = request_text(priced, dataset_name=plan.dataset, source=source)
     earlier = folders.prepare(folder, fingerprint_of(asked))
     if earlier is not None:
-        _settle(ledger, plan.dataset, priced.request.recipient, asked, earlier, folder)
+        settle(ledger, plan.dataset, priced.request.recipient, asked, earlier, folder)
         return Outcome(name, folder, earlier, repeated=True)
 
     def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
@@ -280,50 +286,8 @@ def _one(
         by=by,
     )
     if done is None:
-        return _again(name, folder, dict(reservation.artefact or {}))
+        return Outcome(name, *again(name, folder, dict(reservation.artefact or {})), repeated=True)
     return Outcome(name, folder, folders.read_certificate(folder) or {}, repeated=False)
-
-
-def _settle(ledger: Ledger, dataset: str, recipient: str | None, asked: str, earlier: dict[str, Any], folder: Path) -> None:
-    """Commit a release whose folder was finished by a run that died before it could tell the ledger.
-
-    A certificate is a file that anybody can write: only the ledger knows what was charged. Its entry must be the same
-    request, for this recipient or for everybody, and, once committed, the very same release.
-    """
-    number = earlier.get("reservation")
-    entry = ledger.entry(dataset, number) if isinstance(number, int) else None
-    if entry is None or entry.request != asked:
-        raise InputError(
-            f"{folder} holds a certificate that this ledger has never charged; it belongs to another ledger: "
-            "choose another output folder"
-        )
-    if entry.recipient not in (None, recipient):
-        raise InputError(
-            f"{folder} holds this release for recipient {entry.recipient!r}; what {recipient or 'everybody'} may see is "
-            "charged apart: rename the release or choose another output folder"
-        )
-    if not folders.intact(folder, earlier):
-        raise InputError(f"the files in {folder} are not those of its certificate; restore them or choose another folder")
-    if entry.state == "reserved":
-        ledger.commit(entry.id, {**folders.stored(folders.read_result(folder), earlier), "folder": str(folder)})
-    elif entry.state == "committed" and not _same_release((entry.artefact or {}).get("certificate", {}), earlier):
-        raise InputError(f"{folder} is not what the ledger recorded as entry {entry.id}; restore it")
-
-
-def _same_release(recorded: dict[str, Any], found: dict[str, Any]) -> bool:
-    """Whether a folder's certificate is the recorded one; a release made in Python was recorded before it had files."""
-    return recorded in (found, {k: v for k, v in found.items() if k != "files"})
-
-
-def _again(name: str, folder: Path, kept: dict[str, Any]) -> Outcome:
-    """A release that was paid for before: where it was written, or written now from what the ledger kept."""
-    home = Path(str(kept["folder"])) if kept.get("folder") else folder
-    found = folders.read_certificate(home)
-    if found is not None and _same_release(kept.get("certificate", {}), found):
-        return Outcome(name, home, found, repeated=True)
-    result = folders.recalled(kept, name)
-    made = folders.write(folder, result, {k: v for k, v in kept["certificate"].items() if k != "files"})
-    return Outcome(name, folder, made, repeated=True)
 
 
 def _facts(plan: Plan) -> tuple[PersonBudgets | None, Facts]:
@@ -331,6 +295,8 @@ def _facts(plan: Plan) -> tuple[PersonBudgets | None, Facts]:
     roster = plan.roster()
     if roster is None:
         return None, Facts(schema, rows=plan.rows)
+    if isinstance(roster, LivingRoster):
+        return None, Facts(schema, roster=roster)
     if roster.reads_table:
         raise InputError(
             "[people] takes budgets from the private table itself; give their head counts under [people.counts], or name a "

@@ -56,6 +56,7 @@ def certificate(
         "guarantee": result.guarantee.to_dict(),
         "held_to": priced.chosen.terms.told(),
         "charged": charge_record(priced.chosen.charge),
+        **({} if priced.part is None else {"living": priced.part.record(priced.chosen.charge)}),
         "previewed": [offer_record(o) for o in priced.offers],
         "recipient": request.recipient,
         "reservation": reservation,

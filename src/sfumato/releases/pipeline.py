@@ -16,13 +16,17 @@ from typing import TYPE_CHECKING, Any, Final
 from sfumato.errors import InputError, SfumatoError
 from sfumato.ledger import Foreseen, Ledger, Reservation
 from sfumato.offers import Facts, Offer, Request, choose
+from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.source import SECURE, Source
 from sfumato.releases.kinds import all_kinds
+from sfumato.releases.living import Part, admitted
 from sfumato.results import Result
+from sfumato.tables.living import LivingRoster
 
 if TYPE_CHECKING:
+    from sfumato.ledger import Life, Standing
     from sfumato.tables import Dataset
 
 Progress = Callable[[str], None]
@@ -55,6 +59,8 @@ class Priced:
         What public facts say beside the prices, such as that nobody can satisfy the condition.
     foreseen : Foreseen or None
         What the ledger would say to it, where a ledger was asked.
+    part : Part or None
+        Who takes part, where the roster is a living one.
     """
 
     request: Request
@@ -63,6 +69,7 @@ class Priced:
     chosen: Offer
     notes: tuple[str, ...] = ()
     foreseen: Foreseen | None = None
+    part: Part | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +82,15 @@ class Done:
     fingerprint: str
 
 
-def price(request: Request, facts: Facts) -> Priced:
-    """Offers and their prices; reads nothing private."""
-    if request.epsilon is not None:
+def price(request: Request, facts: Facts, standing: Standing | None = None, *, as_granted: bool = False) -> Priced:
+    """Offers and their prices; reads nothing private.
+
+    On a living roster they are for people as they stand in the ledger, or, `as_granted`, as if nothing had been spent yet.
+    """
+    taking: Part | None = None
+    if isinstance(facts.roster, LivingRoster):
+        taking, facts = admitted(request, facts, standing, as_granted=as_granted)
+    elif request.epsilon is not None:
         facts = replace(facts, budgets=None)  # the roster stays: who granted nothing is not counted either way
     elif facts.budgets is not None:
         part = request.share or Fraction(1)
@@ -86,7 +99,8 @@ def price(request: Request, facts: Facts) -> Priced:
     offers = all_kinds()[request.kind].offers(request, facts)
     chosen = choose(offers, request.mechanism, place=f"release {request.name!r}")
     empty = "the schema says that no row can satisfy this condition: the true answer is 0"
-    return Priced(request, facts, tuple(offers), chosen, (empty,) if facts.nobody(request.where) else ())
+    notes = ((empty,) if facts.nobody(request.where) else ()) + (() if taking is None else taking.notes())
+    return Priced(request, facts, tuple(offers), chosen, notes, part=taking)
 
 
 def default_shares(requests: tuple[Request, ...], personal: bool) -> tuple[Request, ...]:
@@ -114,13 +128,32 @@ def request_text(priced: Priced, *, dataset_name: str, source: Source) -> str:
     The dataset's name, schema, roster, question, mechanism and price. Where the data lies is no part of it: a folder that
     moved holds the same data, and whoever gives other data the same name in the same ledger says that it is the same.
     """
-    record = priced.request.canonical() | {
-        "dataset": dataset_name,
-        "schema": schema_digest(priced.facts),
-        "roster": _roster_digest(priced.facts),
+    if priced.part is not None:
+        epoch = int(priced.part.standing.epoch)
+        return living_text(priced.request, priced.facts, epoch=epoch, dataset_name=dataset_name, source=source)
+    price = {
         "chosen": priced.chosen.mechanism,
         "charge": _charge_digest(priced.chosen.charge),
         "held_to": priced.chosen.terms.told(),
+    }
+    return _text(priced.request, priced.facts, price, dataset_name, source)
+
+
+def living_text(request: Request, facts: Facts, *, epoch: int, dataset_name: str, source: Source) -> str:
+    """The same for a living roster: the question and the epoch.
+
+    What people have left is no part of it, nor what depends on it: the first answer lowers it, and the same question again
+    in the same epoch would be another one.
+    """
+    return _text(request, facts, {"epoch": epoch}, dataset_name, source)
+
+
+def _text(request: Request, facts: Facts, more: dict[str, Any], dataset_name: str, source: Source) -> str:
+    record = request.canonical() | {
+        "dataset": dataset_name,
+        "schema": schema_digest(facts),
+        "roster": _roster_digest(facts),
+        **more,
     }
     if not source.private:  # or a real request would be answered with what an experiment left behind
         record["noise"] = "not private"
@@ -141,7 +174,10 @@ def _roster_digest(facts: Facts) -> str | None:
     roster = facts.roster
     if roster is None:
         return None
+    if isinstance(roster, LivingRoster):
+        return _digest(json.dumps(["living", roster.tiers_nano, roster.period, roster.per_period]).encode())
     people = facts.granted
+    assert people is None or isinstance(people, PersonBudgets)
     counts = [] if people is None else [people.levels.tobytes().hex(), people.counts.tobytes().hex(), people.names]
     return _digest(json.dumps([roster.budget, roster.person, roster.tiers_nano, counts]).encode())
 
@@ -159,8 +195,10 @@ def _digest(data: bytes) -> str:
 
 
 def ledger_charge(priced: Priced) -> Charge:
-    """The charge as the ledger keeps it: person groups only when the dataset has a roster."""
+    """The charge as the ledger keeps it: person groups only when the dataset has a roster, cohorts if it is a living one."""
     charge = priced.chosen.charge
+    if priced.part is not None:
+        return priced.part.charge(charge)
     if priced.chosen.budgets is None:
         return Charge(charge.total, attributes=charge.attributes)
     return charge
@@ -174,6 +212,14 @@ def run(priced: Priced, dataset: Dataset, *, source: Source = SECURE) -> Result:
     if not meter.spent().within(chosen.charge):  # the Meter refuses before this; a guard against a Meter that was bypassed
         raise SfumatoError("a release cost more than its price; nothing is published")
     return result
+
+
+def _charged(dataset: Dataset, priced: Priced, life: Life | None, release_id: int) -> Dataset:
+    """The dataset with a roster that knows who was charged, where that is for the ledger to say."""
+    roster = dataset.budgets
+    if priced.part is None or life is None or not isinstance(roster, LivingRoster):
+        return dataset
+    return dataset.with_budgets(roster.charged(priced.part.lookup(life.taking_part, release_id)))
 
 
 def charge_and_run(
@@ -203,9 +249,11 @@ def charge_and_run(
         recipient=priced.request.recipient,
         name=priced.request.name,
         by=by,
+        **({} if priced.part is None else {"standing": priced.part.standing}),
     )
     if reservation.repeated:
         return None, reservation
+    dataset = _charged(dataset, priced, ledger.people(dataset_name) if priced.part else None, reservation.id)
     name = priced.request.name
     result: Result | None = None
     try:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 _TOP = ("dataset", "people", "ledger", "output", "release")
 _DATASET = ("name", "source", "table", "schema", "rows")
-_PEOPLE = ("source", "table", "person", "epsilon", "tier", "tiers", "column", "counts", "independent")
+_PEOPLE = (
+    *("source", "table", "person", "epsilon", "tier", "tiers", "column", "counts"),
+    *("living", "period", "per_period", "key", "independent"),
+)
 _LEDGER = ("location", "epsilon", "attributes", "recipients", "together")
 _OUTPUT = ("folder",)
 
@@ -208,8 +211,11 @@ def _roster(people: Mapping[str, Any], home: Path) -> Roster:
     from sfumato.tables import Roster
 
     given = {key: value for key, value in people.items() if key != "independent"}
-    if isinstance(given.get("source"), str):
-        given["source"] = _resolve(given["source"], home)
+    if not isinstance(given.get("living", False), bool):
+        raise InputError(f"[people] living is true or false, got {given['living']!r}")
+    for path in ("source", "key"):
+        if isinstance(given.get(path), str):
+            given[path] = _resolve(given[path], home)
     return Roster.from_mapping(given)
 
 

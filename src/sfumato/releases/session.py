@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from sfumato.errors import InputError
-from sfumato.ledger import Balance, Ledger, Reservation
+from sfumato.ledger import Balance, Ledger, Life, Reservation, Standing
 from sfumato.offers import Facts, Request
 from sfumato.privacy.source import Source
 from sfumato.privacy.units import Epsilon
@@ -19,9 +19,11 @@ from sfumato.releases.asking import Asked, Common, Preview
 from sfumato.releases.certificate import certificate, in_words
 from sfumato.releases.keeping import Kept, warn_of
 from sfumato.releases.kinds import KindName
-from sfumato.releases.pipeline import charge_and_run, price
+from sfumato.releases.pipeline import charge_and_run, living_text, price
 from sfumato.releases.plan import parse_request
+from sfumato.releases.plan_people import opened
 from sfumato.results import Result
+from sfumato.tables.living import LivingRoster
 
 if TYPE_CHECKING:
     from sfumato.grids import Network, Synopsis
@@ -90,6 +92,8 @@ class Table:
             roster = self.dataset.budgets
             if roster is None:
                 self._facts = Facts(self.schema, rows=self._rows)
+            elif isinstance(roster, LivingRoster):
+                self._facts = Facts(self.schema, roster=roster)  # who takes part, at what, is the ledger's to say
             else:
                 people = roster.head_counts()
                 self._facts = Facts(self.schema, people, roster, self._rows or people.people)
@@ -109,10 +113,18 @@ class Table:
                 location = Path(self._folder.name) / "session.ledger"
             elif self._source.private:
                 warn_of(self._kept.fresh())  # before the charge: whoever makes this an error is stopped in time
-            ledger = Ledger.open(location)
-            ledger.register(self.name, epsilon=self._epsilon, people=self.facts.budgets)
-            self._ledger = ledger
+            self._ledger = opened(location, self.name, self.dataset.budgets, epsilon=self._epsilon, people=self.budgets)
         return self._ledger
+
+    @property
+    def people(self) -> Life:
+        """The people of a living roster: their choices, epochs and receipts."""
+        if not isinstance(self.dataset.budgets, LivingRoster):
+            raise InputError(
+                "the people of this table do not change: open it with budgets=Roster.living({'open': 1.0, ...}) to let them "
+                "join, change their grant and withdraw"
+            )
+        return self.ledger.people(self.name)
 
     def _notes(self) -> tuple[str, ...]:
         """What must be known of the ledger; an experiment is marked as one anyway."""
@@ -139,7 +151,7 @@ class Table:
             Prints as a table; a sequence of `Offer`.
         """
         found = () if self.facts.roster is None else self.facts.roster.findings()
-        priced = price(self._request(kind, asked), self.facts)
+        priced = price(self._request(kind, asked), self.facts, self._standing())
         # A ledger on a server is not asked: a preview works without it.
         fresh = self._kept.fresh() if self._source.private and self._kept.in_file else ()
         return Preview(priced, (*found, *self._notes(), *fresh))
@@ -271,16 +283,23 @@ class Table:
 
     def _release(self, kind: str, given: Mapping[str, Any], common: Mapping[str, Any]) -> Result:
         request = self._request(kind, {**given, **common})
-        if request.epsilon is None and request.share is None and self.facts.budgets is not None:
+        if request.epsilon is None and request.share is None and self.dataset.budgets is not None:
             raise InputError(
                 "say how much this may cost: share=0.1 for a tenth of everyone's own budget (share=1 for all of it), or "
                 "epsilon=... for one ε for all"
             )
-        priced = price(request, self.facts)
+        standing = self._standing(binding=True)
+        if standing is not None:
+            about: dict[str, Any] = {"epoch": int(standing.epoch), "dataset_name": self.name, "source": self._source}
+            text = living_text(request, self.facts, **about)
+            paid = self.ledger.find(self.name, text, recipient=request.recipient)
+            if paid is not None:  # before it is priced: perhaps nobody has anything left
+                return folders.recalled(paid.artefact, request.name)
+        priced = price(request, self.facts, standing)
 
         def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
-            about: dict[str, Any] = {"reservation": reservation.id, "fingerprint": fingerprint, "notes": self._notes()}
-            made = certificate(priced, result, dataset=self.name, **about)
+            said: dict[str, Any] = {"reservation": reservation.id, "fingerprint": fingerprint, "notes": self._notes()}
+            made = certificate(priced, result, dataset=self.name, **said)
             result.with_receipt(folders.LedgerReceipt(made))
             return folders.stored(result, made)
 
@@ -293,6 +312,15 @@ class Table:
             finish=finish,
         )
         return folders.recalled(reservation.artefact, request.name) if done is None else done.result
+
+    def _standing(self, *, binding: bool = False) -> Standing | None:
+        """Where the people of a living roster stand; `binding` first applies what they have lowered since."""
+        if not isinstance(self.dataset.budgets, LivingRoster):
+            return None
+        life = self.people
+        if binding:
+            life.bind()
+        return life.standing()
 
     def _request(self, kind: str, given: Mapping[str, Any]) -> Request:
         keys = {k: v for k, v in given.items() if k != "parameters"} | dict(given.get("parameters") or {})

@@ -8,7 +8,7 @@ opens one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from sfumato.privacy.exact import Exact
 from sfumato.tables import counting, sums
 from sfumato.tables.engines import Engine, TableName, check_source, connect, describe
 from sfumato.tables.frames import AsArrow, person_array
+from sfumato.tables.living import LivingRoster
 from sfumato.tables.predicates import Where
 from sfumato.tables.roster import Roster
 from sfumato.tables.roster_findings import check_persons
@@ -75,10 +76,10 @@ def open(
     roster = Roster.column(budgets) if isinstance(budgets, str) else budgets
     if roster is not None and not isinstance(roster, Roster):
         raise InputError(f"budgets must be a Roster or the name of a column in ε, got {type(roster).__name__}")
-    if roster is not None and roster.source is not None and schema.unit.person is None:
+    if roster is not None and not roster.in_table and schema.unit.person is None:
         raise SchemaError(
-            "a roster table is joined on the person, but the schema's unit is the row; add to it: "
-            f"[unit] person = {roster.person!r}, rows_per_person = 1"
+            "these budgets are joined on the person, but the schema's unit is the row; add to it: "
+            f"[unit] person = {roster.person or 'the column that names the person'!r}, rows_per_person = 1"
         )
     return Dataset(source=source, schema=schema, table=table, budgets=roster)
 
@@ -121,11 +122,18 @@ class Dataset:
     def engine(self) -> Engine:
         """The open engine; first use opens the source."""
         columns: dict[str, AsArrow] = {name: domain.to_arrow for name, domain in self.schema.columns.items()}
-        if self.budgets is not None and self.budgets.source is None:
+        if self.budgets is not None and self.budgets.in_table:
             columns.setdefault(self.budgets.budget, self.budgets.to_arrow)
         if self.schema.unit.person is not None:
             columns.setdefault(self.schema.unit.person, person_array)
         return connect(self.source, self.table, columns=columns)
+
+    def with_budgets(self, budgets: Roster) -> Dataset:
+        """The same table, open if it is, with other `budgets` joined to it."""
+        other = replace(self, budgets=budgets)
+        if "engine" in self.__dict__:
+            other.__dict__["engine"] = self.engine
+        return other
 
     @property
     def roster(self) -> Roster:
@@ -147,7 +155,9 @@ class Dataset:
 
     @cached_property
     def _persons_match(self) -> bool:
-        if self.budgets is not None and self.budgets.source is not None:
+        if isinstance(self.budgets, LivingRoster):
+            self.budgets.check_person_type(self._person_type())
+        elif self.budgets is not None and self.budgets.source is not None:
             persons = self.engine.column(str(self.schema.unit.person), "the person column")
             self.budgets.joined(self.engine.table.select(person=persons), self.engine)
             check_persons(self.budgets, persons.type())

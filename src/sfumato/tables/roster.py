@@ -1,10 +1,11 @@
 """Where each person's budget is written. The roster (person -> budget) is public input; the rows are not.
 
-Three ways, all computed inside the engine:
+Four ways, all computed inside the engine:
 
 - a numeric column of the table itself, in ε: ``Roster.column("epsilon")``
 - consent tiers named in a column of the table: ``Roster.tiers({"open": 1.0, "standard": 0.2}, column="consent")``
 - a separate public table with one row per person: ``Roster.table("roster.csv", person="patient", epsilon="epsilon")``
+- people who change their minds, whose choices the ledger keeps: ``Roster.living({"open": 1.0, "standard": 0.2})``
 
 A budget is turned into whole nano-ε, rounded down. A person without a budget (not in the roster, NULL, NaN, zero,
 negative, an unknown tier) has budget 0 and contributes nothing. A person listed twice has the smaller budget. Whatever of
@@ -16,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +31,13 @@ from sfumato.tables.engines import Engine, TableName, check_source, connect
 from sfumato.tables.frames import number_array, person_array, text_array
 from sfumato.tables.words import did_you_mean
 
+if TYPE_CHECKING:
+    from sfumato.tables.living import LivingRoster
+
 
 @dataclass(frozen=True)
 class Roster:
-    """Where budgets come from; build it with `column`, `tiers`, `table` or `from_mapping`.
+    """Where budgets come from; build it with `column`, `tiers`, `table`, `living` or `from_mapping`.
 
     Attributes
     ----------
@@ -76,7 +81,7 @@ class Roster:
     @classmethod
     def tiers(cls, tiers: Mapping[str, Epsilon], *, column: str, counts: Mapping[str, int] | None = None) -> Roster:
         """Consent `tiers` (ε by name) named in `column` of the table; `counts` states the public head counts, if known."""
-        return cls(_name(column, "column"), tiers_nano=_tiers(tiers), people=_people(tiers, counts))
+        return cls(_name(column, "column"), tiers_nano=named_tiers(tiers), people=_people(tiers, counts))
 
     @classmethod
     def table(
@@ -116,11 +121,31 @@ class Roster:
         budget = _name(epsilon if tier is None else tier, "epsilon or tier")
         return cls(
             budget,
-            tiers_nano=_tiers(tiers) if tiers is not None else (),
+            tiers_nano=named_tiers(tiers) if tiers is not None else (),
             source=source,
             source_table=table,
             person=_name(person, "person"),
         )
+
+    @staticmethod
+    def living(
+        tiers: Mapping[str, Epsilon],
+        *,
+        person: str | None = None,
+        period: str | None = None,
+        per_period: Mapping[str, Epsilon] | None = None,
+        key: str | Path | None = None,
+    ) -> LivingRoster:
+        """People who join, change their grant and withdraw; the ledger keeps who chose what (see `Table.people`).
+
+        They choose from the menu of `tiers` (ε by name), each with a cap `per_period` beside it, if one is given with the
+        `period` ("year", "quarter" or "month"). `person` is the column that names people in files that are imported, by
+        default that of the schema's unit; `key` the file with the key that identifiers are hashed with, by default beside
+        the ledger.
+        """
+        from sfumato.tables.living import LivingRoster
+
+        return LivingRoster.of(tiers, person=person, period=period, per_period=per_period, key=key)
 
     @classmethod
     def from_mapping(cls, plain: Mapping[str, Any]) -> Roster:
@@ -129,6 +154,11 @@ class Roster:
         >>> Roster.from_mapping({"column": "consent", "tiers": {"open": 1.0}}).tiers_nano
         (('open', 1000000000),)
         """
+        if plain.get("living"):
+            from sfumato.tables.living import LivingRoster
+
+            return LivingRoster.from_keys(plain)
+        plain = {name: value for name, value in plain.items() if name != "living"}
         known = ("column", "tiers", "counts", "source", "table", "person", "epsilon", "tier")
         for key in plain:
             if key not in known:
@@ -163,6 +193,11 @@ class Roster:
             people=None if self.people is None else self.people.share(fraction),
             fraction=self.fraction * fraction,
         )
+
+    @property
+    def in_table(self) -> bool:
+        """Whether budgets are a column of the private table; otherwise they are joined on the person."""
+        return self.source is None
 
     @property
     def reads_table(self) -> bool:
@@ -292,7 +327,8 @@ def _name(column: Any, what: str) -> str:
     return column
 
 
-def _tiers(tiers: Mapping[str, Epsilon]) -> tuple[tuple[str, int], ...]:
+def named_tiers(tiers: Mapping[str, Epsilon]) -> tuple[tuple[str, int], ...]:
+    """The tiers in nano-ε, in order of budget, then name."""
     if not isinstance(tiers, Mapping) or not tiers:
         raise InputError("name at least one tier, for example tiers={'open': 1.0}")
     named = [(str(name), positive_nano(e, f"epsilon of tier {name!r}")) for name, e in tiers.items()]

@@ -62,7 +62,7 @@ def rows_in_use(
     # Plain names from here on: whatever a column is called, engines see v0, v1...
     alias = {name: f"v{i}" for i, name in enumerate(needed)}
     picked = {alias[name]: engine.column(name, "column") for name in needed}
-    in_table = roster is not None and roster.source is None
+    in_table = roster is not None and roster.in_table
     if roster is not None and in_table:
         granted = engine.column(roster.budget, "the budget column")
         picked["key"] = granted if raw else roster.key(granted, engine)

@@ -133,7 +133,7 @@ def group_sums(dataset: Dataset, people: PersonBudgets, measure: Measured | None
     roster = dataset.roster
     if measure is not None and check_range(measure.most):
         raise InputError(f"base {measure.base} is too large for sums in 64 bits; use a coarser lattice (steps)")
-    raw = roster.source is None and not roster.tiers_nano and dataset.schema.unit.person is None
+    raw = roster.in_table and not roster.tiers_nano and dataset.schema.unit.person is None
 
     def add_up(table: Expr, value: Expr) -> Integers:
         found = table.group_by("key").agg(total=value.sum())

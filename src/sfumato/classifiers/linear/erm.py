@@ -31,6 +31,7 @@ from sfumato.classifiers.linear.features import Indicators
 from sfumato.classifiers.linear.inputs import check_table, flat_labels, label_codes, number_rows, plain, stated_width
 from sfumato.classifiers.linear.objective import calibrate, minimise
 from sfumato.classifiers.linear.personal import PERSONAL, Fitted, Training, train
+from sfumato.classifiers.linear.proportion import Tiers, most_often
 from sfumato.classifiers.linear.scaling import Scaling, signed_rows
 from sfumato.errors import InputError
 from sfumato.people.ensembles import average_models, majority_vote
@@ -75,6 +76,7 @@ class _PrivateLinear(CountedFits, ClassifierMixin, BaseEstimator):  # type: igno
     threshold: Epsilon | None = None
     parts: int | None = None
     ensemble: Literal["average", "vote"] = "average"
+    tiers: Tiers = "as granted"
     neighbours: Literal["absence", "replacement"] = "absence"
     rows: int | None = None
     source: Source | None = None
@@ -101,6 +103,7 @@ class _PrivateLinear(CountedFits, ClassifierMixin, BaseEstimator):  # type: igno
             raise InputError(f"regularization must be a positive number, got {self.regularization!r}")
         if self.mechanism not in PERSONAL:
             raise InputError(f"unknown mechanism {self.mechanism!r}; known: {', '.join(PERSONAL)}")
+        most_often(self.tiers)  # refuses what it does not know
         table, codes = self._coded(X, y) if self.schema is not None else self._numbers(X, y)
         problems = 1 if self.classes_.size == 2 else self.classes_.size
         terms = Terms(neighbours=self.neighbours)
@@ -175,16 +178,8 @@ class _PrivateLinear(CountedFits, ClassifierMixin, BaseEstimator):  # type: igno
         self, signed: Exact[Any], meter: Meter, roster: PersonBudgets, groups: NDArray[np.int64], problems: int
     ) -> Fitted:
         """By everybody's own ε."""
-        t = Training(
-            self._loss,
-            signed,
-            self._features.dimension,
-            groups,
-            roster,
-            float(self.regularization),
-            problems,
-            self._features.length,
-        )
+        size, length, penalty = self._features.dimension, self._features.length, float(self.regularization)
+        t = Training(self._loss, signed, size, groups, roster, penalty, problems, length, self.tiers)
         threshold = None if self.threshold is None else Nano(positive_nano(self.threshold, "threshold") // problems)
         return train(t, meter, mechanism=self.mechanism, threshold=threshold, parts=self.parts)
 
@@ -295,6 +290,9 @@ class PrivateLogisticRegression(_PrivateLinear):
         Parameters of threshold and sampling (in ε), and of partition.
     ensemble : "average" or "vote"
         How labels of several parts are combined.
+    tiers : "as granted", "in proportion" or a number
+        How much more the generous may weigh than the strict in the weighted fit: as their budgets allow, not at all (for
+        budgets that go with the records; more noise), or so many times. `parameters_` holds the lean and the noise.
     neighbours : "absence" or "replacement"
         What the promise compares with: the same rows without one person, or with another record in its place.
     rows : int, optional
@@ -332,7 +330,7 @@ class PrivateSVM(_PrivateLinear):
     ----------
     epsilon, schema, target, bounds, max_norm, classes, regularization
         See `PrivateLogisticRegression`.
-    mechanism, threshold, parts, ensemble, neighbours, rows, source
+    mechanism, threshold, parts, ensemble, tiers, neighbours, rows, source
         See `PrivateLogisticRegression`.
 
     Examples

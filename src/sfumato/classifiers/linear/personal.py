@@ -2,7 +2,8 @@
 
 - *weighted*: one fit; person u's loss enters with weight w_u, where ``moves w β + ln(1 + c w/λ) = min(ε_u, r)``. Everybody
   at their own ε, one noise. The cap r solves ``Σ_{ε<r} ε (r - ε) = 4 d (d+1)/G²`` (as for counts: beyond it the
-  imbalance costs more than the noise it saves), G² = 1/4.
+  imbalance costs more than the noise it saves), G² = 1/4. `tiers` may lower it where budgets go with the records
+  (`proportion`).
 - *minimum*, *threshold*, *sampling*: one fit at one ε for everybody, for people above t, for a sample with threshold t.
 - *partition*: a model per part at the part's smallest budget, averaged by precision (or voting).
 
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.classifiers.linear.objective import Calibration, calibrate, minimise
+from sfumato.classifiers.linear.proportion import Lean, Tiers, evened, lowered, most_often
 from sfumato.errors import InputError
 from sfumato.people.mechanisms.affine import optimal_cap
 from sfumato.people.mechanisms.sampling import keep_thresholds
@@ -44,6 +46,7 @@ class Training:
     regularization: float
     split: int = 1  # one-vs-rest fits share a budget
     length: float = np.inf
+    tiers: Tiers = "as granted"
 
     @property
     def levels(self) -> NanoArray:
@@ -72,6 +75,8 @@ class Fitted:
 
 def train(t: Training, meter: Meter, *, mechanism: str, threshold: Nano | None, parts: int | None) -> Fitted:
     """Fit by the named mechanism."""
+    if mechanism != "weighted" and np.isfinite(most_often(t.tiers)):
+        raise InputError(f"tiers={t.tiers!r} is about the weights of mechanism='weighted', not {mechanism!r}")
     if mechanism == "weighted":
         return _weighted(t, meter)
     if mechanism == "minimum":
@@ -101,12 +106,21 @@ def cap_for(budgets: PersonBudgets, dimension: int) -> Nano:
     return min(cap, Nano(int(budgets.levels[-1])))
 
 
-def _weighted(t: Training, meter: Meter) -> Fitted:
-    cap = Nano(max(1, cap_for(t.budgets, t.dimension) // t.split))
+def weights_of(t: Training, meter: Meter) -> tuple[Calibration, Floats, dict[str, Any]]:
+    """Noise and penalty of the weighted fit, the weight of each person group, and what of it is public to say."""
+    granted = Nano(max(1, cap_for(t.budgets, t.dimension) // t.split))
+    cap = lowered(granted, t.levels[t.budgets.counts > 0], t.tiers)
     at = t.calibrated(cap, meter)
-    weights = at.weights(np.minimum(t.levels, cap))
+    weights = evened(at.weights(np.minimum(t.levels, cap)), t.tiers)
+    found = Lean.of(t.budgets, Nano(cap * t.split), Nano(granted * t.split))
+    about = {"cap": epsilon_text(cap), "penalty": at.penalty, "lean": found.lean, "noise": found.noise}
+    return at, weights, about
+
+
+def _weighted(t: Training, meter: Meter) -> Fitted:
+    at, weights, about = weights_of(t, meter)
     model = _fit(t, meter, at, weights, "weighted objective")
-    return Fitted(model[None, :], np.ones(1), {"cap": epsilon_text(cap), "penalty": at.penalty})
+    return Fitted(model[None, :], np.ones(1), about)
 
 
 def _above(t: Training, meter: Meter, level: Nano) -> Fitted:

@@ -38,7 +38,7 @@ from sfumato.people.mechanisms.simple import minimum_plan
 from sfumato.people.question import Question
 from sfumato.people.reading import Reader
 from sfumato.people.shrinkage import Shrinkage
-from sfumato.privacy import Charge, Meter, Nano
+from sfumato.privacy import Charge, Meter, Nano, PersonBudgets
 from sfumato.registry import Mechanism
 
 _CAPS = 400
@@ -201,14 +201,17 @@ def adaptive_plan(question: Question) -> AdaptivePlan:
     left = question.levels // question.cost - used
     if not int(np.dot(left > 0, question.budgets.counts > 0)):
         return AdaptivePlan(question, safe, None)
-    cap = _best_cap(question, left)
+    cap = best_cap(question.budgets, left, question.variance, 2 * (1e9 * question.divisor) ** 2)
     keen = weighted_mean("adaptive, keen", question, np.minimum(left, cap), cap=describe_cap(Nano(cap * question.cost)))
     return AdaptivePlan(question, replace(safe, mechanism="adaptive, safe"), keen)
 
 
-def _best_cap(question: Question, left: NDArray[np.int64]) -> int:
-    """The cap on what is left that gives the keen sum the least expected error, on a geometric grid."""
-    counts = question.budgets.counts.astype(np.float64)
+def best_cap(budgets: PersonBudgets, left: NDArray[np.int64], variance: float, noise: float) -> int:
+    """The cap on what is left that gives the keen sum the least expected error, on a geometric grid.
+
+    `variance` is that of the people's values, `noise` that of the sum's noise.
+    """
+    counts = budgets.counts.astype(np.float64)
     weights = left.astype(np.float64)
     caps = np.geomspace(max(1.0, float(weights[weights > 0].min())), float(weights.max()), _CAPS)
     order = np.argsort(weights)
@@ -218,8 +221,7 @@ def _best_cap(question: Question, left: NDArray[np.int64]) -> int:
     above = heads[-1] - heads[below]
     total = mass[below] + caps * above
     squares = square[below] + caps**2 * above
-    noise = 2 * (1e9 * question.divisor) ** 2
-    error = question.variance * (squares / total**2 - 1 / question.people) + noise / total**2
+    error = variance * (squares / total**2 - 1 / budgets.people) + noise / total**2
     return max(1, int(caps[int(np.argmin(error))]))
 
 

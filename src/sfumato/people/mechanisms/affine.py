@@ -29,10 +29,11 @@ def optimal_cap(budgets: PersonBudgets, *, variance: float = 0.25) -> Nano:
     >>> optimal_cap(PersonBudgets.from_tiers({"strict": (0.01, 5400), "standard": (0.2, 3700), "open": (1.0, 900)}))
     158148148
     """
-    return _cap(budgets.epsilons, budgets.counts, variance)
+    return cap_at(budgets.epsilons, budgets.counts, variance)
 
 
-def _cap(e: NDArray[np.float64], heads: NDArray[np.int64], variance: float) -> Nano:
+def cap_at(e: NDArray[np.float64], heads: NDArray[np.int64] | NDArray[np.float64], variance: float) -> Nano:
+    """The same for budgets `e` of so many people each, in increasing order."""
     target, counts = 2 / variance, heads.astype(np.float64)
     first = np.concatenate([[0.0], np.cumsum(counts * e)])
     second = np.concatenate([[0.0], np.cumsum(counts * e * e)])
@@ -47,7 +48,7 @@ def _cap(e: NDArray[np.float64], heads: NDArray[np.int64], variance: float) -> N
 def affine_plan(question: Question, *, cap: Epsilon | None = None) -> LinearPlan:
     """The affine release; `cap` (ε) is the optimal one unless given."""
     share = question.variance / question.span**2 * (question.span / question.reach) ** 2
-    found = _cap(question.epsilons, question.budgets.counts, share) if cap is None else positive_nano(cap, "cap")
+    found = cap_at(question.epsilons, question.budgets.counts, share) if cap is None else positive_nano(cap, "cap")
     found = min(found, Nano(int(question.levels[-1])))
     weights = capped_weights(question, found)
     return weighted_mean("affine", question, weights, cap=describe_cap(found))

@@ -246,6 +246,21 @@ class Domain(ABC):
         unnamed = next((code for code in range(self.listed) if code not in named), None)
         return [*alike.values(), *([] if unnamed is None else [unnamed])]
 
+    def pieces(self, atoms: Sequence[Atom]) -> Sequence[tuple[Any, float]]:
+        """The domain in pieces on which none of the comparisons `atoms` changes: a value of each and its share of all.
+
+        By default every listed cell has the same share. A missing value is no piece.
+        """
+        named: dict[int, tuple[int, ...]] = dict.fromkeys(range(self.listed), ())
+        for number, atom in enumerate(atoms):
+            for code in atom.codes if isinstance(atom, InCells) else ():
+                if code in named:
+                    named[code] = (*named[code], number)
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for code, by in named.items():
+            alike.setdefault(by, []).append(code)
+        return [(codes[0], len(codes) / self.listed) for codes in alike.values()]
+
     def may_hold(self, atom: Atom, witness: Any, *, negate: bool = False) -> bool:
         """Whether `atom` (its negation with `negate`) may hold for the value `witness`; None stands for a missing one.
 

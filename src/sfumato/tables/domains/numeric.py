@@ -301,6 +301,15 @@ class Numeric(Domain):
         between = [] if self.integer else [(a + b) / 2 for a, b in itertools.pairwise(within)]
         return [*within, *between]
 
+    def pieces(self, atoms: Sequence[Atom]) -> Sequence[tuple[float, float]]:
+        """Intervals between literals and edges of cells, by length; in an integer column every number counts alike."""
+        cells = [code for a in atoms if isinstance(a, InCells) for code in a.codes if code < self.listed]
+        found = self.witnesses([*atoms, *(Compare("", "=", self.edges[c + k]) for c in cells for k in (0, 1))])
+        within = sorted({float(math.floor(x)) if self.integer else x for x in found})
+        after = [*within[1:], within[-1] + 1.0 if self.integer else within[-1]]
+        lengths = [(a if self.integer else (a + b) / 2, b - a) for a, b in zip(within, after, strict=True)]
+        return [(x, length / (after[-1] - within[0])) for x, length in lengths if length > 0]
+
     def cell_of_witness(self, witness: Any) -> int:
         return bisect.bisect_right(self.edges, witness, 1, self.listed) - 1
 

@@ -1,0 +1,120 @@
+"""What people have chosen and what is not in force yet: durable the moment it is said, in force at the next epoch.
+
+A choice is for a person whom the dataset knows (by place) or for a newcomer (by hash). Of several choices of one person the
+last one counts. `lowers` says which choices take something away: those bind before the next release (see `epochs`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, delete, func, insert, select
+
+from sfumato.ledger import schema
+from sfumato.ledger.packing import squeeze, widen
+from sfumato.ledger.persons import MEMBER
+from sfumato.ledger.state import GONE
+from sfumato.privacy.units import NanoArray
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """Choices of many people: tier `GONE` is a withdrawal."""
+
+    people: NDArray[np.void]
+    """Entries of `MEMBER`; the place is that of a known person and means nothing for a newcomer."""
+    known: NDArray[np.bool_]
+    grants: NanoArray
+    tiers: NDArray[np.int64]
+    caps: NanoArray
+
+    def __len__(self) -> int:
+        return len(self.people)
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Where known people are."""
+        return self.people["place"].astype(np.int64)
+
+    def __getitem__(self, which: Any) -> Choices:
+        return Choices(*(column[which] for column in (self.people, self.known, self.grants, self.tiers, self.caps)))
+
+    def last_of_each(self) -> Choices:
+        """Only what each person chose last: known people by place, then newcomers by hash."""
+        kept = []
+        for chosen in (np.flatnonzero(self.known), np.flatnonzero(~self.known)):
+            late = chosen[::-1]
+            same = self.people[late]
+            keys = (same["place"],) if self.known[chosen[:1]].any() else (same["low"], same["high"])
+            columns = [np.ascontiguousarray(key).astype(np.uint64) for key in keys]
+            order = np.lexsort(columns)  # stable: of one person the last choice comes first
+            new = np.zeros(len(order), dtype=bool)
+            new[:1] = True
+            for column in columns:
+                new[1:] |= column[order][1:] != column[order][:-1]
+            kept.append(late[order[new]])
+        return self[np.concatenate(kept)]
+
+
+def none() -> Choices:
+    """No choices."""
+    nothing = np.zeros(0, dtype=np.int64)
+    return Choices(np.zeros(0, dtype=MEMBER), np.zeros(0, dtype=bool), nothing, nothing, nothing)
+
+
+def lowers(chosen: Choices, grants: NanoArray, tiers: NDArray[np.int64], caps: NanoArray) -> NDArray[np.bool_]:
+    """Which choices of known people take something away from what they grant now (three vectors beside `chosen`)."""
+    less = (chosen.tiers == GONE) | (chosen.grants < grants) | (chosen.caps < caps)
+    found: NDArray[np.bool_] = less & (tiers != GONE) & chosen.known
+    return found
+
+
+def write(connection: Connection, dataset_id: int, chosen: Choices, lowering: int) -> None:
+    """Keep choices, after those that are there."""
+    if not len(chosen):
+        return
+    newcomers = chosen.people[~chosen.known].astype(MEMBER)
+    columns = squeeze([chosen.known, chosen.grants, chosen.tiers, chosen.caps])
+    places = squeeze([chosen.people["place"][chosen.known]])
+    sizes = np.array([len(columns), len(places)], dtype="<u8").tobytes()
+    row = {"people": len(chosen), "lowers": lowering, "entries": sizes + columns + places + newcomers.tobytes()}
+    connection.execute(insert(schema.choices).values(dataset_id=dataset_id, **row))
+
+
+def read(connection: Connection, dataset_id: int) -> tuple[Choices, int]:
+    """Everything that waits, oldest first, and the number of its last line (0: nothing waits)."""
+    table = schema.choices
+    query = select(table.c.id, table.c.entries).where(table.c.dataset_id == dataset_id).order_by(table.c.id)
+    last, parts = 0, [none()]
+    for number, entries in connection.execute(query):
+        last = int(number)
+        parts.append(_choices(bytes(entries)))
+    columns = zip(*((p.people, p.known, p.grants, p.tiers, p.caps) for p in parts), strict=True)
+    return Choices(*(np.concatenate(column) for column in columns)), last
+
+
+def _choices(raw: bytes) -> Choices:
+    first, second = np.frombuffer(raw, dtype="<u8", count=2).tolist()
+    known, grants, tiers, caps = widen(raw[16 : 16 + first])
+    (places,) = widen(raw[16 + first : 16 + first + second])
+    here = known.astype(bool)
+    people = np.zeros(len(known), dtype=MEMBER)
+    people["place"][here] = places
+    people[~here] = np.frombuffer(raw, dtype=MEMBER, offset=16 + first + second)
+    return Choices(people, here, grants, tiers, caps)
+
+
+def taken_in(connection: Connection, dataset_id: int, last: int) -> None:
+    """Forget the lines up to `last`, which a change has taken in; the database allows no others to go."""
+    table = schema.choices
+    connection.execute(delete(table).where(table.c.dataset_id == dataset_id, table.c.id <= last))
+
+
+def lowering(connection: Connection, dataset_id: int) -> int:
+    """How many choices that take something away wait; 0 when a release may be charged."""
+    table = schema.choices
+    query = select(func.coalesce(func.sum(table.c.lowers), 0)).where(table.c.dataset_id == dataset_id)
+    return int(connection.execute(query).scalar_one())

@@ -1,0 +1,173 @@
+"""What `sfumato.ledger.life.Life` does, in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, select
+
+from sfumato.errors import InputError, LedgerError
+from sfumato.ledger import bringing, choices, clock, epochs, menus, persons, receipts, schema, states
+from sfumato.ledger.choices import Choices
+from sfumato.ledger.life_records import Epoch, Pending, Receipt
+from sfumato.ledger.partaking import taking_part
+from sfumato.ledger.reserve import lock, unknown
+from sfumato.ledger.standing import Menu, Standing
+from sfumato.ledger.state import FAR, GONE
+from sfumato.privacy.units import Epsilon
+
+if TYPE_CHECKING:
+    from sfumato.ledger.database import Store
+
+
+class Lives:
+    """See `sfumato.ledger.life.Life`, which says what each of these does."""
+
+    def __init__(self, store: Store, dataset: str) -> None:
+        self._store = store
+        self._dataset = dataset
+        with store.read() as connection:
+            self._find(connection)
+
+    def join(self, person: Any, grant: str | Epsilon) -> None:
+        self._choose(person, grant, newcomers=True)
+
+    def change(self, person: Any, grant: str | Epsilon) -> None:
+        self._choose(person, grant, newcomers=False)
+
+    def withdraw(self, person: Any) -> None:
+        self._choose(person, None, newcomers=False)
+
+    def bring(self, people: Sequence[Any], grants: Any, *, missing: str = "stay") -> Pending:
+        listed = people.to_pylist() if hasattr(people, "to_pylist") else people
+        if missing not in ("stay", "withdraw"):
+            raise InputError(f"missing is 'stay' or 'withdraw', got {missing!r}")
+        with self._store.write() as connection:
+            dataset_id = lock(connection, self._dataset)
+            key = persons.key_of(connection, self._store.key, make=True)
+            hashed = persons.hashes(key, self._dataset, listed)
+            bringing.refuse_twice(hashed)
+            menu = menus.load(connection, dataset_id)
+            if menu is None:
+                return bringing.bring_fixed(connection, dataset_id, self._dataset, hashed, grants, clock.now())
+            return bringing.bring(connection, dataset_id, menu, hashed, grants, missing=missing)
+
+    def pending(self) -> Pending:
+        with self._living() as (connection, dataset_id, menu):
+            waiting = choices.read(connection, dataset_id)[0].last_of_each()
+            found = bringing.by_kind(states.load(connection, dataset_id), waiting)
+        return Pending() if menu.private else found
+
+    def epoch(self, at: datetime | None = None) -> Epoch:
+        written = clock.now() if at is None else clock.written(at)
+        with self._store.write() as connection:
+            dataset_id = lock(connection, self._dataset)
+            self._menu(connection, dataset_id)
+            return epochs.close(connection, dataset_id, written)
+
+    def bind(self) -> Epoch | None:
+        with self._living() as (connection, dataset_id, _):
+            if not choices.lowering(connection, dataset_id):
+                return None
+        with self._store.write() as connection:
+            return epochs.bind(connection, lock(connection, self._dataset), clock.now())
+
+    def standing(self) -> Standing:
+        with self._living() as (connection, dataset_id, menu):
+            now = states.load(connection, dataset_id).entered(clock.period_of(menu.period, clock.now()))
+            return Standing.of(now, menu)
+
+    def knows(self, person: Any) -> bool:
+        with self._living() as (connection, dataset_id, _):
+            hashed, place = self._place(connection, dataset_id, person)
+            return place >= 0 or self._waiting(connection, dataset_id, hashed, place) is not None
+
+    def receipt(self, person: Any) -> Receipt:
+        with self._living() as (connection, dataset_id, menu):
+            hashed, place = self._place(connection, dataset_id, person)
+            waiting = self._waiting(connection, dataset_id, hashed, place)
+            if place < 0 and waiting is None:
+                raise self._stranger()
+            word = None if waiting is None else receipts.waiting_for(waiting, 0, menu)
+            return receipts.receipt(
+                connection, dataset_id, self._dataset, menu, person=persons.spelt(person), place=place, waiting=word
+            )
+
+    def taking_part(self, release_id: int, people: Sequence[Any]) -> NDArray[np.int64]:
+        listed = people.to_pylist() if hasattr(people, "to_pylist") else people
+        with self._living() as (connection, dataset_id, menu):
+            key = persons.key_of(connection, self._store.key, make=False)
+            places = persons.places(connection, dataset_id, persons.hashes(key, self._dataset, listed))
+            return taking_part(connection, dataset_id, menu, release_id, places)
+
+    def _choose(self, person: Any, grant: str | Epsilon | None, *, newcomers: bool) -> None:
+        with self._store.write() as connection:
+            dataset_id = lock(connection, self._dataset)
+            menu = self._menu(connection, dataset_id)
+            if grant is None:
+                amount, tier, cap = 0, GONE, 0
+            else:
+                amount, tier, cap = (int(column[0]) for column in menus.granted(menu, grant, 1))
+            hashed, place = self._place(connection, dataset_id, person, make=newcomers)
+            if place < 0 and not newcomers and self._waiting(connection, dataset_id, hashed, place) is None:
+                raise self._stranger()
+            now = (
+                (0, GONE, FAR) if place < 0 else states.at_place(connection, dataset_id, place, ("grants", "tiers", "caps"))
+            )
+            if now[1] == GONE and place >= 0 and not newcomers and grant is not None:
+                raise InputError(
+                    f"this person withdrew from {self._dataset!r}; they can join again, with what was spent on them before"
+                )
+            one = [np.array([value], dtype=np.int64) for value in (amount, tier, cap)]
+            hashed["place"] = max(place, 0)
+            chosen = Choices(hashed, np.array([place >= 0]), *one)
+            less = choices.lowers(chosen, *(np.array([value], dtype=np.int64) for value in now))
+            choices.write(connection, dataset_id, chosen, int(less.sum()))
+
+    def _place(self, connection: Connection, dataset_id: int, person: Any, *, make: bool = False) -> tuple[Any, int]:
+        key = persons.key_of(connection, self._store.key, make=make)
+        hashed = persons.hashes(key, self._dataset, [person])
+        return hashed, int(persons.places(connection, dataset_id, hashed)[0])
+
+    def _waiting(self, connection: Connection, dataset_id: int, hashed: Any, place: int) -> Choices | None:
+        waiting = choices.read(connection, dataset_id)[0]
+        if place >= 0:
+            mine = waiting.known & (waiting.places == place)
+        else:
+            same = (waiting.people["high"] == hashed["high"]) & (waiting.people["low"] == hashed["low"])
+            mine = ~waiting.known & same
+        found = np.flatnonzero(mine)
+        last = waiting[found[-1:]]
+        return None if not len(last) or (place < 0 and last.tiers[0] == GONE) else last
+
+    def _stranger(self) -> InputError:
+        return InputError(
+            f"nobody of that name is in {self._dataset!r}; check the spelling ('07' is not '7'), or join them first"
+        )
+
+    @contextmanager
+    def _living(self) -> Iterator[tuple[Connection, int, Menu]]:
+        with self._store.read() as connection:
+            dataset_id = self._find(connection)
+            yield connection, dataset_id, self._menu(connection, dataset_id)
+
+    def _find(self, connection: Connection) -> int:
+        query = select(schema.datasets.c.id).where(schema.datasets.c.name == self._dataset)
+        found = connection.execute(query).scalar()
+        if found is None:
+            raise unknown(connection, self._dataset)
+        return int(found)
+
+    def _menu(self, connection: Connection, dataset_id: int) -> Menu:
+        menu = menus.load(connection, dataset_id)
+        if menu is None:
+            raise LedgerError(
+                f"{self._dataset!r} has no persons: it was registered without people, or with fixed head counts. "
+                "Register it with living=True, or bring the people of its roster: bring(people, tiers)"
+            )
+        return menu

@@ -1,0 +1,151 @@
+"""The life of people told again from what was written down: every change and every charge, in turn.
+
+A receipt tells the chunk that one person is in, `verify` tells all of them; both use the rules of `sfumato.ledger.state`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, select
+
+from sfumato.errors import LedgerError
+from sfumato.ledger import cohorts, schema
+from sfumato.ledger.packing import CHUNK, widen
+from sfumato.ledger.state import GONE, PARTS, State, by_grant
+from sfumato.ledger.states import load
+from sfumato.privacy.units import NanoArray
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """One turn: the change or charge, what each person of the chunk paid in it, and where they stood afterwards."""
+
+    change: Any
+    charge: Any
+    paid: NanoArray
+    state: State
+
+
+@dataclass(frozen=True, eq=False)
+class Story:
+    """Every turn of a dataset, without what it did to whom."""
+
+    dataset_id: int
+    turns: list[tuple[Any, Any]]
+    brought: NanoArray
+    """What people of each level of a fixed roster had spent when it came alive."""
+
+
+def story(connection: Connection, dataset_id: int, upto: int | None = None) -> Story:
+    """The turns in order, up to the change `upto` if it is given."""
+    changes, charges = schema.changes, schema.life_charges
+    turns: list[tuple[int, Any, Any]] = [
+        (int(row.turn), row, None)
+        for row in connection.execute(select(changes).where(changes.c.dataset_id == dataset_id))
+        if upto is None or row.number <= upto
+    ]
+    turns += [
+        (int(row.turn), None, row)
+        for row in connection.execute(select(charges).where(charges.c.dataset_id == dataset_id))
+        if upto is None or row.change < upto
+    ]
+    turns.sort(key=lambda turn: turn[0])
+    return Story(dataset_id, [(change, charge) for _, change, charge in turns], _brought(connection, dataset_id))
+
+
+def _brought(connection: Connection, dataset_id: int) -> NanoArray:
+    total = None
+    levels = cohorts.unpack(
+        connection.execute(select(schema.rosters.c.levels).where(schema.rosters.c.dataset_id == dataset_id)).scalar_one()
+    )
+    for row in fixed_charges(connection, dataset_id):
+        charge = cohorts.charge_of(levels, row)
+        total = charge if total is None else total + charge
+    return np.zeros_like(levels) if total is None else total
+
+
+def fixed_charges(connection: Connection, dataset_id: int) -> list[Any]:
+    """The charges of a roster from when it was one of head counts."""
+    table = schema.people_charges
+    joined = select(table).join(schema.releases, schema.releases.c.id == table.c.release_id)
+    return list(connection.execute(joined.where(schema.releases.c.dataset_id == dataset_id).order_by(table.c.release_id)))
+
+
+def tell(connection: Connection, what: Story, chunk: int) -> Iterator[Told]:
+    """What each turn did to the people of a `chunk`."""
+    changed, charged = schema.change_chunks, schema.charge_chunks
+    here = (changed.c.dataset_id == what.dataset_id) & (changed.c.chunk == chunk)
+    entries = dict(connection.execute(select(changed.c.number, changed.c.entries).where(here)).all())
+    asked = select(charged.c.release_id, charged.c.entries).join(
+        schema.life_charges, schema.life_charges.c.release_id == charged.c.release_id
+    )
+    mine = (schema.life_charges.c.dataset_id == what.dataset_id) & (charged.c.chunk == chunk)
+    amounts = dict(connection.execute(asked.where(mine)).all())
+    now = State.empty()
+    for change, charge in what.turns:
+        nothing = np.zeros(len(now.grants), dtype=np.int64)
+        if change is not None:
+            now = _changed(now, what, change, entries.get(change.number))
+            yield Told(change, None, np.zeros(len(now.grants), dtype=np.int64), now)
+            continue
+        now = now.entered(charge.period)
+        if charge.form == "grant":
+            each = by_grant(now, int(charge.step))
+        elif charge.release_id in amounts:
+            (each,) = widen(amounts[charge.release_id])
+            if len(each) != len(nothing):
+                raise _unlike()
+        else:
+            each = nothing
+        if (each < 0).any() or (each > now.left).any() or each[now.tiers == GONE].any():
+            raise _unlike()
+        now = replace(now, spent=now.spent + each)
+        yield Told(None, charge, each, now)
+
+
+def _changed(now: State, what: Story, change: Any, entries: Any) -> State:
+    if entries is None:
+        return now
+    steps, grants, tiers, caps = widen(entries)
+    at = np.cumsum(steps) - 1
+    size = max(len(now.grants), int(at.max(initial=-1)) + 1)
+    if size > CHUNK or int(at.min(initial=0)) < 0:
+        raise _unlike()
+    wide = {}
+    for part in PARTS:
+        column = getattr(now, part)
+        wide[part] = np.concatenate([column, np.full(size - len(column), GONE if part == "tiers" else 0)])
+    wide["grants"][at], wide["tiers"][at], wide["caps"][at] = grants, tiers, caps
+    if change.kind == "start":
+        wide["spent"][at] = what.brought[tiers]
+    return State.of(wide, now.period)
+
+
+def _unlike() -> LedgerError:
+    return LedgerError(
+        "what was written down about people does not fit together: the ledger was changed from outside; "
+        "restore it from a backup before releasing anything"
+    )
+
+
+def whole(connection: Connection, dataset_id: int, people: int, upto: int | None = None) -> State:
+    """Where all `people` stood once the last turn, or the change `upto`, was done; cohorts are made anew."""
+    what = story(connection, dataset_id, upto)
+    ends = [State.empty()]
+    for chunk in range(-(-people // CHUNK)):
+        end = State.empty()
+        for told in tell(connection, what, chunk):
+            end = told.state
+        ends.append(end)
+    return State.of({part: np.concatenate([getattr(end, part) for end in ends]) for part in PARTS}).regrouped()
+
+
+def life_adds_up(connection: Connection, dataset_id: int) -> bool:
+    """Whether everybody stands where all changes and charges lead to; that no charge passed a grant `tell` sees."""
+    now = load(connection, dataset_id)
+    again = whole(connection, dataset_id, len(now.grants))
+    return all(np.array_equal(getattr(now, part), getattr(again, part)) for part in PARTS if part != "cohorts")

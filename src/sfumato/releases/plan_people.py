@@ -1,0 +1,137 @@
+"""The people of a plan with a living roster: their ledger, their choices, and the plan priced for them as they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import InputError
+from sfumato.ledger import Ask, Foreseen, Ledger, Life, Standing, datasets_at, foresee
+from sfumato.offers import Facts, Request
+from sfumato.privacy.charge import Charge
+from sfumato.privacy.source import Source
+from sfumato.privacy.units import as_epsilon
+from sfumato.releases.pipeline import Priced, ledger_charge, living_text, price
+from sfumato.releases.plan import Plan, read_plan
+from sfumato.tables.living import LivingRoster
+
+if TYPE_CHECKING:
+    from sfumato.privacy.budgets import PersonBudgets
+    from sfumato.tables import Roster
+
+
+def people(plan: Plan | str | Path) -> Life:
+    """The people of a plan with a living roster: their choices, epochs and receipts.
+
+    Opens the ledger, and registers the dataset in it if it is new there.
+
+    Parameters
+    ----------
+    plan : Plan or path
+        What `load` read, or the file.
+
+    Returns
+    -------
+    Life
+        With `join`, `change`, `withdraw`, `bring`, `epoch`, `standing` and `receipt`.
+    """
+    loaded = plan if isinstance(plan, Plan) else read_plan(plan)
+    if not isinstance(loaded.roster(), LivingRoster):
+        raise InputError(
+            "the people of this plan do not change: say `living = true` under [people], with its tiers, to let them join, "
+            "change their grant and withdraw"
+        )
+    return ledger_of(loaded, None).people(loaded.dataset)
+
+
+def ledger_of(plan: Plan, budgets: PersonBudgets | None) -> Ledger:
+    """The plan's ledger, with its dataset registered."""
+    caps: dict[str, Any] = {"attributes": plan.attributes, "recipients": plan.recipients}
+    return opened(plan.ledger, plan.dataset, plan.roster(), epsilon=plan.epsilon, people=budgets, **caps)
+
+
+def opened(location: str | Path, dataset: str, roster: Roster | None, **caps: Any) -> Ledger:
+    """The ledger at `location`, with `dataset` registered under its caps; of a living roster the menu is one of them."""
+    if not isinstance(roster, LivingRoster):
+        ledger = Ledger.open(location)
+        ledger.register(dataset, **caps)
+        return ledger
+    ledger = Ledger.open(location, key=roster.key_file)
+    per_period = {name: as_epsilon(nano) for name, nano in roster.per_period} or None
+    menu = {**caps, "people": roster.menu(), "living": True, "period": roster.period, "per_period": per_period}
+    ledger.register(dataset, **menu)
+    return ledger
+
+
+def person_column(plan: Plan, roster: LivingRoster) -> str:
+    """The column that names people in a file to import: as [people] says, or as in the table."""
+    named = roster.person or plan.schema().unit.person
+    if named is None:
+        raise InputError("say which column names people: `person` under [people] in the plan, or [unit] in the schema")
+    return named
+
+
+def folder_of(plan: Plan, priced: Priced) -> Path:
+    """Where a release is written; with people who change, each epoch has a folder of its own."""
+    if priced.part is None:
+        return plan.folder / priced.request.name
+    return plan.folder / f"epoch-{priced.part.standing.epoch}" / priced.request.name
+
+
+def preview_living(
+    plan: Plan, facts: Facts, requests: Sequence[Request], source: Source
+) -> tuple[list[Priced], tuple[str, ...]]:
+    """The releases priced one after the other, each for people as the one before would leave them. Nothing is written."""
+    ledger, standing = _look(plan)
+    priced: list[Priced] = []
+    asks: list[Ask] = []
+    paid: list[int | None] = []
+    for request in requests:
+        epoch = 0 if standing is None else int(standing.epoch)
+        text = living_text(request, facts, epoch=epoch, dataset_name=plan.dataset, source=source)
+        entry = ledger.find(plan.dataset, text, recipient=request.recipient) if ledger is not None and epoch else None
+        item = price(request, facts, standing, as_granted=entry is not None)
+        if entry is None and item.part is not None:
+            standing = item.part.after(item.chosen.charge)
+            charge = ledger_charge(item)
+            # What each cohort can pay is in the price already; only the caps that hold for all are left to ask.
+            asks.append(Ask(Charge(charge.total, attributes=charge.attributes), text, request.recipient))
+        priced.append(item)
+        paid.append(None if entry is None else entry.id)
+    caps = None if ledger is None else replace(ledger.caps(plan.dataset), people=None)
+    said = iter([] if caps is None else foresee(None, caps, asks))
+    foreseen = [next(said) if entry is None else Foreseen(paid=True, entry=entry) for entry in paid]
+    notes = () if ledger is None else waiting(ledger.people(plan.dataset))
+    return [replace(p, foreseen=f) for p, f in zip(priced, foreseen, strict=True)], notes
+
+
+def waiting(life: Life) -> tuple[str, ...]:
+    """What people have chosen that does not hold yet, in a sentence; nothing if nothing waits."""
+    pending = life.pending()
+    if not pending.total:
+        return ()
+    return (
+        f"{pending.total:,} choices wait: those that lower a grant or withdraw hold from the next release on, the others "
+        "from the next epoch",
+    )
+
+
+def again_priced(priced: Priced, facts: Facts, ledger: Ledger, dataset: str) -> Priced:
+    """The same release for people as they stand now: the releases before it in the plan have been charged meanwhile."""
+    if priced.part is None or (priced.foreseen is not None and priced.foreseen.paid):
+        return priced
+    life = ledger.people(dataset)
+    life.bind()
+    return replace(price(priced.request, facts, life.standing()), foreseen=priced.foreseen)
+
+
+def _look(plan: Plan) -> tuple[Ledger | None, Standing | None]:
+    """The ledger and where people stand, if they are known there; the ledger is neither made nor registered in."""
+    roster = plan.roster()
+    if plan.dataset not in datasets_at(plan.ledger):
+        return None, None
+    key = roster.key_file if isinstance(roster, LivingRoster) else None
+    ledger = Ledger.open(plan.ledger, create=False, key=key)
+    return ledger, ledger.people(plan.dataset).standing()

@@ -1,0 +1,122 @@
+"""A receipt as one page that the person themselves can read: plain words, no scripts, wide enough for a phone."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.ledger import Receipt
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1d2433; --soft: #5b6478; --line: #d9dee8; --back: #fff; --card: #f5f7fb; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e9f0; --soft: #a3abbd; --line: #3a4254; --back: #151922; --card: #1e2430; } }
+body { font: 17px/1.6 system-ui, sans-serif; color: var(--ink); background: var(--back);
+  max-width: 40rem; margin: 1.5rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+.soft { color: var(--soft); } .big { font-size: 1.6rem; font-weight: 600; }
+.card { background: var(--card); border-left: 4px solid #0072b2; padding: .7rem 1rem; margin: .8rem 0; }
+.stop { border-left-color: #d55e00; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: .3rem 0; }
+dt { color: var(--soft); } dd { margin: 0; text-align: right; font-variant-numeric: tabular-nums; }
+.bar { height: .7rem; background: var(--line); border-radius: .35rem; overflow: hidden; }
+.bar i { display: block; height: 100%; background: #0072b2; }
+"""
+WHAT_EPSILON_IS = (
+    "The amounts are in ε (epsilon), which measures how much a published figure can tell about one person. At 0 it tells "
+    "nothing; at 0.1 the odds of anybody's guess about you change by about a tenth at most, compared with your record not "
+    "having been used; and every use adds up."
+)
+CANNOT_BE_UNDONE = (
+    "What was published stays published. You can lower your grant or withdraw at any time; from the next release on this "
+    "holds, but it takes nothing back of what is listed here, and nothing that was spent is given back."
+)
+
+
+def receipt_page(receipt: Receipt) -> str:
+    """The page for one person.
+
+    Parameters
+    ----------
+    receipt : Receipt
+        What `Life.receipt` gave.
+
+    Returns
+    -------
+    str
+        HTML, complete in itself.
+    """
+    made = receipt.to_dict()
+    parts = [
+        "<h1>What was learnt about you</h1>",
+        f"<p class=soft>{_text(made['dataset'])} · for {_text(made['person'])}</p>",
+        _now(made),
+        f"<p>{_text(WHAT_EPSILON_IS)}</p>",
+        "<h2>What your record was used for</h2>",
+        *(_line(line) for line in made["lines"]),
+        "" if made["lines"] else "<p>Nothing yet.</p>",
+        "<h2>What cannot be undone</h2>",
+        f"<p class='card stop'>{_text(CANNOT_BE_UNDONE)}</p>",
+    ]
+    body = "\n".join(p for p in parts if p)
+    return (
+        "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        f"<title>What was learnt about you: {_text(made['dataset'])}</title><style>{_STYLE}</style></head>"
+        f"<body>\n{body}\n</body></html>\n"
+    )
+
+
+def _now(made: Mapping[str, Any]) -> str:
+    """What holds now, first in a line and then in figures."""
+    if made["withdrawn"]:
+        line = "You have withdrawn: no later release uses your record."
+    elif not float(made["grant"]):
+        line = "You are not taking part yet."
+    else:
+        tier = f" ({_text(made['tier'])})" if made["tier"] else ""
+        line = f"You grant {_text(made['grant'])}{tier} in all; {_text(made['spent'])} of it was used."
+    rows = {"used so far": made["spent"], "left for life": made["left_for_life"]}
+    if made["per_period"] is not None:
+        rows |= {
+            f"you grant in one period (now: {made['period']})": made["per_period"],
+            "used in this period": made["spent_in_period"],
+            "left in this period": made["left_in_period"],
+        }
+    waits = f"<p>You have chosen <b>{_text(made['waiting'])}</b>; {_from(made)}.</p>" if made["waiting"] else ""
+    return f"<div class=card><p class=big>{line}</p>{_bar(made)}{_pairs(rows)}{waits}</div>"
+
+
+def _from(made: Mapping[str, Any]) -> str:
+    soon = "it holds from the next release on"
+    return (
+        soon if made["waiting"] == "withdraw" else "it holds from the next epoch on, and at the next release if it is less"
+    )
+
+
+def _bar(made: Mapping[str, Any]) -> str:
+    whole = float(made["spent"]) + float(made["left_for_life"])
+    part = 0.0 if not whole else 100 * float(made["spent"]) / whole
+    return f"<div class=bar role=img aria-label='{part:.0f}% used'><i style='width:{part:.1f}%'></i></div>"
+
+
+def _line(line: Mapping[str, Any]) -> str:
+    failed = {"failed": "It failed; what it cost stays used.", "reserved": "It was not finished; what it cost stays used."}
+    rows = {
+        "used": line["charged"],
+        "for": line["recipient"] or "everybody",
+        "when": line["at"].replace("T", ", ").removesuffix("Z") + " UTC",
+        "you granted then": line["grant"] + (f" ({line['tier']})" if line["tier"] else ""),
+        "number in the books": line["release"],
+    }
+    note = f"<p class=soft>{failed[line['state']]}</p>" if line["state"] in failed else ""
+    return f"<div class=card><b>{_text(line['name'] or 'a release without a name')}</b>{_pairs(rows)}{note}</div>"
+
+
+def _pairs(rows: Mapping[str, Any]) -> str:
+    return "<dl>" + "".join(f"<dt>{_text(k)}</dt><dd>{_text(v)}</dd>" for k, v in rows.items()) + "</dl>"
+
+
+def _text(value: Any) -> str:
+    return html.escape(str(value), quote=True)

@@ -1,0 +1,139 @@
+-- A ledger of format 2, as the program that knew only that format wrote it.
+BEGIN TRANSACTION;
+CREATE TABLE ledger_charges (
+	release_id INTEGER NOT NULL, 
+	kind TEXT NOT NULL, 
+	name TEXT NOT NULL, 
+	nano BIGINT NOT NULL, 
+	PRIMARY KEY (release_id, kind, name), 
+	CONSTRAINT ledger_charges_positive CHECK (nano >= 0), 
+	FOREIGN KEY(release_id) REFERENCES ledger_releases (id)
+);
+INSERT INTO "ledger_charges" VALUES(1,'total','',50000000);
+INSERT INTO "ledger_charges" VALUES(2,'total','',300000000);
+INSERT INTO "ledger_charges" VALUES(3,'total','',200000000);
+INSERT INTO "ledger_charges" VALUES(4,'attribute','price',100000000);
+INSERT INTO "ledger_charges" VALUES(4,'recipient','adnet',100000000);
+INSERT INTO "ledger_charges" VALUES(4,'together','',100000000);
+INSERT INTO "ledger_charges" VALUES(4,'total','',100000000);
+INSERT INTO "ledger_charges" VALUES(5,'attribute','place',50000000);
+INSERT INTO "ledger_charges" VALUES(5,'attribute','price',50000000);
+INSERT INTO "ledger_charges" VALUES(5,'recipient','adnet',50000000);
+INSERT INTO "ledger_charges" VALUES(5,'recipient','bank',50000000);
+INSERT INTO "ledger_charges" VALUES(5,'together','',50000000);
+INSERT INTO "ledger_charges" VALUES(5,'total','',50000000);
+CREATE TABLE ledger_datasets (
+	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
+	name TEXT NOT NULL, 
+	created_at TEXT NOT NULL, 
+	CONSTRAINT ledger_datasets_minute CHECK (created_at LIKE '____-__-__T__:__Z'), 
+	UNIQUE (name)
+);
+INSERT INTO "ledger_datasets" VALUES(1,'clinic','2026-11-16T01:28Z');
+INSERT INTO "ledger_datasets" VALUES(2,'shop','2026-11-16T01:28Z');
+CREATE TABLE ledger_limits (
+	dataset_id INTEGER NOT NULL, 
+	kind TEXT NOT NULL, 
+	name TEXT NOT NULL, 
+	cap BIGINT, 
+	spent BIGINT NOT NULL, 
+	PRIMARY KEY (dataset_id, kind, name), 
+	CONSTRAINT ledger_limits_hold CHECK (spent >= 0 AND (cap IS NULL OR spent <= cap)), 
+	FOREIGN KEY(dataset_id) REFERENCES ledger_datasets (id)
+);
+INSERT INTO "ledger_limits" VALUES(1,'total','',2000000000,550000000);
+INSERT INTO "ledger_limits" VALUES(2,'attribute','place',200000000,50000000);
+INSERT INTO "ledger_limits" VALUES(2,'attribute','price',300000000,150000000);
+INSERT INTO "ledger_limits" VALUES(2,'recipient','adnet',1000000000,150000000);
+INSERT INTO "ledger_limits" VALUES(2,'recipient','bank',1000000000,50000000);
+INSERT INTO "ledger_limits" VALUES(2,'together','',1500000000,150000000);
+INSERT INTO "ledger_limits" VALUES(2,'total','',NULL,150000000);
+CREATE TABLE ledger_meta (
+	name TEXT NOT NULL, 
+	value TEXT NOT NULL, 
+	PRIMARY KEY (name)
+);
+INSERT INTO "ledger_meta" VALUES('format','sfumato-ledger');
+INSERT INTO "ledger_meta" VALUES('version','2');
+INSERT INTO "ledger_meta" VALUES('software','0.1.0');
+CREATE TABLE ledger_people (
+	dataset_id INTEGER NOT NULL, 
+	spent BLOB NOT NULL, 
+	last_release BIGINT NOT NULL, 
+	PRIMARY KEY (dataset_id), 
+	FOREIGN KEY(dataset_id) REFERENCES ledger_datasets (id)
+);
+INSERT INTO "ledger_people" VALUES(1,X'801D2C0400000000804A5D050000000080C00D1600000000',3);
+CREATE TABLE ledger_people_charges (
+	release_id INTEGER NOT NULL, 
+	step BIGINT NOT NULL, 
+	vector BLOB, 
+	"after" TEXT NOT NULL, 
+	PRIMARY KEY (release_id), 
+	FOREIGN KEY(release_id) REFERENCES ledger_releases (id)
+);
+INSERT INTO "ledger_people_charges" VALUES(1,50000000,NULL,'2b6755ad33b4abbb04f678b31d90dfc680d581e709ad995af0046f8cefde6a27');
+INSERT INTO "ledger_people_charges" VALUES(2,300000000,X'7801636080025D4346306BF14341100D000F8601F5','5b24a334674bf07128dc9449c2d3dc9728004b73ead69588c73ee1f3a0b5a5b1');
+INSERT INTO "ledger_people_charges" VALUES(3,20000000,NULL,'7102c8339a765305f30aba88b02e042a48d28e84919a098e66eab2611d6a5b63');
+CREATE TABLE ledger_releases (
+	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
+	dataset_id INTEGER NOT NULL, 
+	name TEXT, 
+	fingerprint TEXT NOT NULL, 
+	request TEXT NOT NULL, 
+	recipient TEXT, 
+	asked_by TEXT, 
+	total BIGINT NOT NULL, 
+	state TEXT NOT NULL, 
+	artefact TEXT, 
+	reserved_at TEXT NOT NULL, 
+	finished_at TEXT, 
+	CONSTRAINT ledger_releases_state CHECK (state IN ('reserved', 'committed', 'failed')), 
+	CONSTRAINT ledger_releases_artefact CHECK ((state = 'committed') = (artefact IS NOT NULL)), 
+	CONSTRAINT ledger_releases_finished CHECK ((state = 'reserved') = (finished_at IS NULL)), 
+	CONSTRAINT ledger_releases_minute CHECK (reserved_at LIKE '____-__-__T__:__Z' AND (finished_at IS NULL OR finished_at LIKE '____-__-__T__:__Z')), 
+	FOREIGN KEY(dataset_id) REFERENCES ledger_datasets (id)
+);
+INSERT INTO "ledger_releases" VALUES(1,1,'over65','086e9275ca714a382cf23875899d249fd488f1d01c4808f035310e0ff2d40def','{"kind":"count","mechanism":"threshold","parameters":{},"where":"age >= 65"}',NULL,'ana',50000000,'committed','{"folder": "over65"}','2026-11-16T01:28Z','2026-11-16T01:28Z');
+INSERT INTO "ledger_releases" VALUES(2,1,NULL,'0582eab427526815d32220570477f6a1e7a930224327027811c897a8ec9e2e3b','{"kind":"histogram","parameters":{"columns":["age"]}}',NULL,'ana',300000000,'failed',NULL,'2026-11-16T01:28Z','2026-11-16T01:28Z');
+INSERT INTO "ledger_releases" VALUES(3,1,'mean age','78414e1382400b81ade8078e44e840974f3bb979c2bd3cc446138f52525e6a57','{"kind":"mean","parameters":{"column":"age"}}',NULL,'ben',200000000,'reserved',NULL,'2026-11-16T01:28Z',NULL);
+INSERT INTO "ledger_releases" VALUES(4,2,'sold','6e57ca85e8eb4b4b716dd495cb85d63865b986e0b0fc7bf3131f1d596c788684','{"kind":"count"}','adnet','ben',100000000,'committed','{"folder": "shop"}','2026-11-16T01:28Z','2026-11-16T01:28Z');
+INSERT INTO "ledger_releases" VALUES(5,2,NULL,'9af68dcb4b1ee5ed1de669640e31ddfbaea55e3626704b367cce0d54647f74fc','{"kind":"count","where":"price > 3"}',NULL,NULL,50000000,'reserved',NULL,'2026-11-16T01:28Z',NULL);
+CREATE TABLE ledger_rosters (
+	dataset_id INTEGER NOT NULL, 
+	levels BLOB NOT NULL, 
+	counts BLOB NOT NULL, 
+	names TEXT, 
+	PRIMARY KEY (dataset_id), 
+	FOREIGN KEY(dataset_id) REFERENCES ledger_datasets (id)
+);
+INSERT INTO "ledger_rosters" VALUES(1,X'00E1F5050000000000E1F5050000000000CA9A3B00000000',X'010000000000000003000000000000000200000000000000','["careful", "strict", "open"]');
+CREATE INDEX ledger_releases_asked ON ledger_releases (dataset_id, fingerprint);
+CREATE TRIGGER ledger_datasets_keep BEFORE DELETE ON ledger_datasets BEGIN SELECT RAISE(ABORT, 'sfumato ledger: nothing is deleted'); END;
+CREATE TRIGGER ledger_datasets_replace BEFORE INSERT ON ledger_datasets WHEN EXISTS (SELECT 1 FROM ledger_datasets WHERE id = NEW.id OR name = NEW.name) BEGIN SELECT RAISE(ABORT, 'sfumato ledger: a recorded line is not replaced'); END;
+CREATE TRIGGER ledger_meta_keep BEFORE DELETE ON ledger_meta BEGIN SELECT RAISE(ABORT, 'sfumato ledger: nothing is deleted'); END;
+CREATE TRIGGER ledger_meta_replace BEFORE INSERT ON ledger_meta WHEN EXISTS (SELECT 1 FROM ledger_meta WHERE name = NEW.name) BEGIN SELECT RAISE(ABORT, 'sfumato ledger: a recorded line is not replaced'); END;
+CREATE TRIGGER ledger_limits_keep BEFORE DELETE ON ledger_limits BEGIN SELECT RAISE(ABORT, 'sfumato ledger: nothing is deleted'); END;
+CREATE TRIGGER ledger_limits_replace BEFORE INSERT ON ledger_limits WHEN EXISTS (SELECT 1 FROM ledger_limits WHERE dataset_id = NEW.dataset_id AND kind = NEW.kind AND name = NEW.name) BEGIN SELECT RAISE(ABORT, 'sfumato ledger: a recorded line is not replaced'); END;
+CREATE TRIGGER ledger_people_keep BEFORE DELETE ON ledger_people BEGIN SELECT RAISE(ABORT, 'sfumato ledger: nothing is deleted'); END;
+CREATE TRIGGER ledger_people_replace BEFORE INSERT ON ledger_people WHEN EXISTS (SELECT 1 FROM ledger_people WHERE dataset_id = NEW.dataset_id) BEGIN SELECT RAISE(ABORT, 'sfumato ledger: a recorded line is not replaced'); END;
+CREATE TRIGGER ledger_releases_keep BEFORE DELETE ON ledger_releases BEGIN SELECT RAISE(ABORT, 'sfumato ledger: nothing is deleted'); END;
+CREATE TRIGGER ledger_releases_replace BEFORE INSERT ON ledger_releases WHEN EXISTS (SELECT 1 FROM ledger_releases WHERE id = NEW.id) BEGIN SELECT RAISE(ABORT, 'sfumato ledger: a recorded line is not replaced'); END;
+CREATE TRIGGER ledger_rosters_keep BEFORE DELETE ON ledger_rosters BEGIN SELECT RAISE(ABORT, 'sfumato ledger: nothing is deleted'); END;
+CREATE TRIGGER ledger_rosters_replace BEFORE INSERT ON ledger_rosters WHEN EXISTS (SELECT 1 FROM ledger_rosters WHERE dataset_id = NEW.dataset_id) BEGIN SELECT RAISE(ABORT, 'sfumato ledger: a recorded line is not replaced'); END;
+CREATE TRIGGER ledger_charges_keep BEFORE DELETE ON ledger_charges BEGIN SELECT RAISE(ABORT, 'sfumato ledger: nothing is deleted'); END;
+CREATE TRIGGER ledger_charges_replace BEFORE INSERT ON ledger_charges WHEN EXISTS (SELECT 1 FROM ledger_charges WHERE release_id = NEW.release_id AND kind = NEW.kind AND name = NEW.name) BEGIN SELECT RAISE(ABORT, 'sfumato ledger: a recorded line is not replaced'); END;
+CREATE TRIGGER ledger_people_charges_keep BEFORE DELETE ON ledger_people_charges BEGIN SELECT RAISE(ABORT, 'sfumato ledger: nothing is deleted'); END;
+CREATE TRIGGER ledger_people_charges_replace BEFORE INSERT ON ledger_people_charges WHEN EXISTS (SELECT 1 FROM ledger_people_charges WHERE release_id = NEW.release_id) BEGIN SELECT RAISE(ABORT, 'sfumato ledger: a recorded line is not replaced'); END;
+CREATE TRIGGER ledger_limits_change BEFORE UPDATE ON ledger_limits WHEN NEW.spent < OLD.spent OR NEW.dataset_id IS NOT OLD.dataset_id OR NEW.kind IS NOT OLD.kind OR NEW.name IS NOT OLD.name OR NEW.cap IS NOT OLD.cap BEGIN SELECT RAISE(ABORT, 'sfumato ledger: what was spent stays spent and caps do not change'); END;
+CREATE TRIGGER ledger_people_change BEFORE UPDATE ON ledger_people WHEN NEW.last_release <= OLD.last_release OR NEW.dataset_id IS NOT OLD.dataset_id OR length(NEW.spent) <> length(OLD.spent) BEGIN SELECT RAISE(ABORT, 'sfumato ledger: what people have spent changes only by the charge of a newer release'); END;
+CREATE TRIGGER ledger_releases_change BEFORE UPDATE ON ledger_releases WHEN OLD.state <> 'reserved' OR NEW.state = 'reserved' OR NEW.id IS NOT OLD.id OR NEW.dataset_id IS NOT OLD.dataset_id OR NEW.name IS NOT OLD.name OR NEW.fingerprint IS NOT OLD.fingerprint OR NEW.request IS NOT OLD.request OR NEW.recipient IS NOT OLD.recipient OR NEW.asked_by IS NOT OLD.asked_by OR NEW.total IS NOT OLD.total OR NEW.reserved_at IS NOT OLD.reserved_at BEGIN SELECT RAISE(ABORT, 'sfumato ledger: a release is finished once and never changed'); END;
+CREATE TRIGGER ledger_meta_change BEFORE UPDATE ON ledger_meta BEGIN SELECT RAISE(ABORT, 'sfumato ledger: recorded lines never change'); END;
+CREATE TRIGGER ledger_datasets_change BEFORE UPDATE ON ledger_datasets BEGIN SELECT RAISE(ABORT, 'sfumato ledger: recorded lines never change'); END;
+CREATE TRIGGER ledger_rosters_change BEFORE UPDATE ON ledger_rosters BEGIN SELECT RAISE(ABORT, 'sfumato ledger: recorded lines never change'); END;
+CREATE TRIGGER ledger_charges_change BEFORE UPDATE ON ledger_charges BEGIN SELECT RAISE(ABORT, 'sfumato ledger: recorded lines never change'); END;
+CREATE TRIGGER ledger_people_charges_change BEFORE UPDATE ON ledger_people_charges BEGIN SELECT RAISE(ABORT, 'sfumato ledger: recorded lines never change'); END;
+DELETE FROM "sqlite_sequence";
+INSERT INTO "sqlite_sequence" VALUES('ledger_datasets',2);
+INSERT INTO "sqlite_sequence" VALUES('ledger_releases',5);
+COMMIT;
