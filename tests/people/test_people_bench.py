@@ -48,7 +48,7 @@ def test_small_table_holds_its_claims():
 def test_simulated_range_counts_and_learning_run():
     found = range_counts(2000, queries=4, attributes=(1,), profiles=("three tiers",), progress=lambda _: None)
     row = found["three tiers, 1 attributes"]
-    assert row["affine"]["rmse"] < row["exponential"]["rmse"]
+    assert row["affine"]["rmse"] < row["minimum"]["rmse"]
     learned = learn(repeats=2, train=2000, losses=("logistic",), data=None, progress=lambda _: None)
     assert len(learning_claims(learned)) == 3
     assert 0.5 < learned["logistic, three tiers"]["weighted"]["auc"] <= 1
