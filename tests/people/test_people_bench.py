@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sfumato.bench.people_cells import cell_claims, cell_table
 from sfumato.bench.people_consent import PATTERNS, consent, consent_claims, consent_table, rates, rosters
 from sfumato.bench.people_consent_data import dealt_tiers, people_by
 from sfumato.bench.people_counts import error_table, range_counts, table_claims
@@ -85,6 +86,12 @@ def test_the_table_of_consent():
     claims = consent_claims(found)
     assert all(c["holds"] for c in claims if "190k" in c["name"])
     assert len(claims) == 6 * len(found)
+
+
+def test_the_table_of_histograms_holds_its_claims():
+    claims = cell_claims(cell_table(quick=True))
+    assert len(claims) == 6
+    assert [c["name"] for c in claims if not c["holds"]] == []
 
 
 def test_a_model_leans_where_budgets_follow_the_label():

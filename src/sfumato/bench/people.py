@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.bench.consent_pictures import error_by_gap, how_sure
+from sfumato.bench.people_cells import cell_claims, cell_table
 from sfumato.bench.people_consent import consent, consent_claims, consent_table, frontier
 from sfumato.bench.people_counts import error_table, range_claims, range_counts, table_claims
 from sfumato.bench.people_coverage import SIZES as COVERED
@@ -85,6 +86,9 @@ def run(
         figures["consent"] = consent(draws=draws, progress=progress, **(small if quick else {}))
         figures["consent"] |= consent_table(draws=draws // 2, data=data, progress=progress)
         claims += consent_claims(figures["consent"])
+        progress("consent: histograms")
+        figures["consent_cells"] = cell_table(quick)
+        claims += cell_claims(figures["consent_cells"])
     if "big_count" in wanted:
         figures["big_count"] = big_count(1_000_000 if quick else 10_000_000, progress)
         if not quick:

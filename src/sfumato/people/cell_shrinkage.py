@@ -140,7 +140,7 @@ class _View:
 def _scales(reach: float) -> tuple[Floats, Floats]:
     """The scales τ, and how each of the first few goes on in the larger ones."""
     last = max(_STARTS - 1, int(np.ceil(np.log2(max(reach, 1.0)))) + 1)
-    scales = 2.0 ** np.arange(-1, last)
+    scales: Floats = 2.0 ** np.arange(-1, last, dtype=np.float64)
     tails = np.array([[2.0 ** (i - j) if j >= i else 0.0 for j in range(scales.size)] for i in range(_STARTS)])
     return scales, tails / tails.sum(axis=1, keepdims=True)
 
