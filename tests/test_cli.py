@@ -44,7 +44,7 @@ def test_preview_release_and_ledger_speak_json(demo):
     plan = folder / "plan.toml"
     preview = run(app, ["preview", str(plan), "--json"])
     assert preview.exit_code == 0
-    assert json.loads(preview.stdout)["releases"][0]["chosen"] == "affine"
+    assert json.loads(preview.stdout)["releases"][0]["chosen"] == "adaptive"
     released = run(app, ["release", str(plan), "--json"])
     assert [r["repeated"] for r in json.loads(released.stdout)["releases"]] == [True, True]
     ledger = run(app, ["ledger", "--plan", str(plan), "--json"])

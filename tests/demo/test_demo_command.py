@@ -48,7 +48,7 @@ def test_the_demo_is_short_and_tells_the_truth(tmp_path):
     command = [sys.executable, "-m", "sfumato.cli", "demo", "--folder", str(tmp_path / "clinic")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) <= 62
+    assert len(done.stdout.splitlines()) <= 66
     assert "What is true" in done.stdout
     assert "Next" in done.stdout
     again = subprocess.run([*command, "--json"], capture_output=True, text=True, cwd=tmp_path, timeout=240, check=False)

@@ -105,6 +105,7 @@ def test_a_schema_without_a_person_is_refused() -> None:
         ({"tiers": {"open": 1}, "period": "year", "per_period": {"opne": 1}}, "did you mean 'open'"),
         ({"tiers": {"open": 1}, "source": "roster.csv"}, "import FILE"),
         ({"person": "who"}, "needs tiers"),
+        ({"tiers": {"open": 1}, "roster": "private"}, "is public so far"),
     ],
 )
 def test_what_a_plan_says_wrongly_is_said(keys: dict[str, Any], said: str) -> None:

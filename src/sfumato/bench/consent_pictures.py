@@ -1,4 +1,4 @@
-"""Two pictures about consent: what a gap between the tiers does to a count, and what a tier means for one person."""
+"""Pictures about consent: what a gap between the tiers does to a count, and what a tier means for one person."""
 
 from __future__ import annotations
 
@@ -20,14 +20,48 @@ _NAMES = {
 }
 
 
+def _demo_budgets() -> PersonBudgets:
+    """Half of every budget of the demo's tiers."""
+    return PersonBudgets.from_tiers({n: (e, round(PATIENTS * part)) for n, (e, part) in TIERS.items()}).share(0.5)
+
+
+def readme_picture() -> Any:
+    """The clinic of `make demo`: expected error of one count by mechanism, and at a gap of 5 points. Public facts only."""
+    import matplotlib.pyplot as plt
+
+    from sfumato.offers import GAPS
+    from sfumato.people import preview_count
+
+    options = [o for o in preview_count(_demo_budgets()) if o.errors is not None]
+    figure, ax = plt.subplots(figsize=(8, 3.9), layout="constrained")
+    gap = GAPS.index(0.05)
+    for place, offer in zip(range(len(options))[::-1], options, strict=True):
+        assert offer.errors is not None
+        alike, apart = offer.errors.independent, offer.errors.at[gap]
+        first = place == len(options) - 1
+        label = "if what people grant has nothing to do with what is counted" if first else None
+        ax.barh(place, alike, color=BLUE if first else GREY, label=label)
+        label = "if the strict tier differs by 5 percentage points from the others" if first else None
+        ax.plot([apart], [place], "D", color=VERMILION, ms=8, label=label)
+        ax.text(max(alike, apart) * 1.12, place, f"{alike:,.0f} / {apart:,.0f}", va="center", fontsize=9)
+    ax.set_xscale("log")
+    ax.set_xlim(80, 6000)
+    ax.set_xticks([100, 200, 500, 1000, 2000], ["100", "200", "500", "1,000", "2,000"])
+    ax.minorticks_off()
+    ax.set_yticks(range(len(options))[::-1], [o.mechanism for o in options])
+    ax.set_xlabel(f"expected error of a count over {PATIENTS:,} patients (root mean square, people)")
+    ax.legend(fontsize=9, frameon=False, loc="lower center", bbox_to_anchor=(0.45, 1.0))
+    ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
 def error_by_gap() -> Any:
     """Expected error of one count over the demo clinic against the gap between the strict tier and the rest."""
     import matplotlib.pyplot as plt
 
     from sfumato.people import Question, plan_offer
 
-    heads = {name: (epsilon, round(PATIENTS * share)) for name, (epsilon, share) in TIERS.items()}
-    question = Question(PersonBudgets.from_tiers(heads).share(0.5), selectivity=0.4)
+    question = Question(_demo_budgets(), selectivity=0.4)
     gaps = np.linspace(0, _MOST_GAP, 81)
     figure, ax = plt.subplots(figsize=(8, 4.4), layout="constrained")
     for mechanism, colour, style in _DRAWN:

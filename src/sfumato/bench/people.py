@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.bench.consent_pictures import error_by_gap, how_sure
+from sfumato.bench.consent_pictures import error_by_gap, how_sure, readme_picture
 from sfumato.bench.people_cells import cell_claims, cell_table
 from sfumato.bench.people_consent import consent, consent_claims, consent_table, frontier
 from sfumato.bench.people_counts import error_table, range_claims, range_counts, table_claims
@@ -21,7 +21,6 @@ from sfumato.bench.people_data import PROFILES, SIZES, draw_budgets, roster
 from sfumato.bench.people_leaning import FOLLOWS, leaning, leaning_claims
 from sfumato.bench.people_learning import learn, learning_claims
 from sfumato.bench.people_partition import big_count, partition_claims, partition_times
-from sfumato.privacy import PersonBudgets
 
 PARTS = ("counts", "ranges", "partition", "learning", "leaning", "coverage", "consent", "big_count")
 
@@ -124,9 +123,9 @@ def plots(folder: Path) -> list[Path]:
         made.append(path)
 
     save("readme", readme_picture())
-    save("frontier", frontier())
     for name, figure in (("gap", error_by_gap()), ("how-sure", how_sure())):
         save(name, figure, about="consent")
+    save("frontier", frontier())
     rng = np.random.default_rng(2)
     tiers, _ = roster(draw_budgets("three tiers", 190_000, rng))
     save("preview", plot_options(preview_count(tiers)).figure)
@@ -149,27 +148,3 @@ def plots(folder: Path) -> list[Path]:
         plot_threshold_sweep((sweep / NANO).tolist(), errors, others, ax, title=f"{profile}, 370,000 people")
     save("threshold-sweep", figure)
     return made
-
-
-def readme_picture() -> Any:
-    """The clinic of `make demo`: expected error of one count, by mechanism. Public facts only."""
-    import matplotlib.pyplot as plt
-
-    from sfumato.demo import PATIENTS, TIERS
-    from sfumato.palette import BLUE, GREY
-    from sfumato.people import preview_count
-
-    heads = {name: (epsilon, round(PATIENTS * share)) for name, (epsilon, share) in TIERS.items()}
-    options = preview_count(PersonBudgets.from_tiers(heads).share(0.5))
-    figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
-    place = np.arange(len(options))[::-1]
-    errors = [o.expected_rmse or 0.0 for o in options]
-    ax.barh(place, errors, color=[BLUE if i == 0 else GREY for i in range(len(options))])
-    for y, error in zip(place, errors, strict=True):
-        ax.text(error, y, f" {error:,.0f}", va="center")
-    ax.set_yticks(place, [o.mechanism for o in options])
-    ax.set_xlabel(f"expected error of a count over {PATIENTS:,} patients (root mean square, people)")
-    ax.set_title("54% grant ε 0.01, 37% 0.2, 9% 1.0; half of every budget is used", fontsize=10)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.margins(x=0.08)
-    return figure

@@ -59,7 +59,7 @@ def demo(
             }
         )
         return
-    screen.print(f"A made-up clinic is in [bold]{folder}[/bold]. As in life, older and sicker people grant less.")
+    screen.print(f"A made-up clinic is in [bold]{folder}[/bold]: older and sicker people grant less, as in life.")
     _heading(screen, 1, f"sfumato preview {plan_path}", "opens the schema and the roster, not the patients")
     _show_errors(screen, price_plan(loaded)[0])
     _heading(screen, 2, f"sfumato release {plan_path}", "charges the ledger, then reads and adds noise")
@@ -80,7 +80,7 @@ def demo(
     screen.print(f"  open {outcomes[0].folder / 'report.html'} in a browser", soft_wrap=True)
     screen.print(f"  open {lived.page}: what a patient gets who asks what was spent on them", soft_wrap=True)
     screen.print(f"  read and change {plan_path}, then sfumato preview {plan_path}", soft_wrap=True)
-    screen.print("  docs/consent.md: which setting makes which assumption; docs/for-patients.md: for the patients")
+    screen.print("  read docs/consent.md (which setting assumes what) and docs/for-patients.md")
 
 
 def answered(outcomes: list[Outcome]) -> dict[str, Estimate]:
@@ -135,7 +135,7 @@ def _show_releases(screen: Console, outcomes: list[Outcome]) -> None:
             screen.print("\n".join(answer_lines(result)))
         else:
             screen.print(f"{len(result.to_frame())} bins by {outcome.certificate['mechanism']}, in data.parquet")
-    screen.print("Nobody loses more than they granted (see 5.); report.html has the whole promise in words.", style="dim")
+    screen.print("Nobody loses more than they granted (see 5); report.html has the promise.", style="dim")
 
 
 def show_truth(screen: Console, compared: list[Compared]) -> None:
@@ -160,7 +160,7 @@ def _show_life(screen: Console, lived: Lived) -> None:
         ("import choices.parquet", "all patients but one chose a tier"),
         ("epoch", f"epoch 1 begins; over65: {first}"),
         (f"withdraw {minds.leaves}", "granted open; holds from the next release on"),
-        (f"change {minds.lowers} strict", "granted standard; strict is spent already: no more"),
+        (f"change {minds.lowers} strict", "granted standard; strict is spent: takes no part"),
         (f"join {minds.joins} open", "starts at zero, from the next epoch on"),
         ("epoch", f"epoch 2 begins; over65 again: {second}"),
     ):
@@ -170,4 +170,4 @@ def _show_life(screen: Console, lived: Lived) -> None:
     for line in lived.receipt["lines"]:
         spent = f"ε {line['charged']} of the {line['grant']} granted then"
         screen.print(f"  {line['name']}, epoch {line['epoch']}, for {line['recipient'] or 'everybody'}: {spent}")
-    screen.print(f"  in all ε {lived.receipt['spent']}. They left: nothing more is spent; what is published stays.")
+    screen.print(f"  in all ε {lived.receipt['spent']}, and no more: they left. What is published stays.")

@@ -187,7 +187,7 @@ def receipt(
     from sfumato.cli.standing import show_receipt
     from sfumato.ledger import Ledger
     from sfumato.releases import people as people_of
-    from sfumato.releases.receipt_page import receipt_page
+    from sfumato.releases.receipts import receipt_page
 
     if plan is not None:
         life = people_of(plan)

@@ -122,8 +122,7 @@ def write_living(folder: Path) -> tuple[Path, Minds]:
 
 def live(folder: Path) -> Lived:
     """Two epochs in the clinic of `folder`: what was done already is not done again."""
-    from sfumato.releases import load, people, release
-    from sfumato.releases.receipt_page import receipt_page
+    from sfumato.releases import load, people, receipt_page, release
 
     path, minds = write_living(folder)
     plan = load(path)

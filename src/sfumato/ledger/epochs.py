@@ -78,7 +78,8 @@ def take_in(
     ).regrouped()
     if len(new):
         persons.settle(connection, dataset_id, newcomers)
-    signature = states.save(connection, dataset_id, after, set(PARTS))
+    changed = {part for part in PARTS if not np.array_equal(getattr(before, part), getattr(after, part))}
+    signature = states.save(connection, dataset_id, after, changed)
     taking_part = int(after.part.sum())
     row = {
         "number": after.change,
@@ -99,7 +100,7 @@ def take_in(
             "number": after.change,
             "entries": squeeze(
                 [
-                    places[part] - chunk * CHUNK,
+                    np.diff(places[part] - chunk * CHUNK, prepend=-1),  # steps are small, and pack well
                     after.grants[places[part]],
                     after.tiers[places[part]],
                     after.caps[places[part]],

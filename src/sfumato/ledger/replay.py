@@ -110,7 +110,8 @@ def tell(connection: Connection, what: Story, chunk: int) -> Iterator[Told]:
 def _changed(now: State, what: Story, change: Any, entries: Any) -> State:
     if entries is None:
         return now
-    at, grants, tiers, caps = widen(entries)
+    steps, grants, tiers, caps = widen(entries)
+    at = np.cumsum(steps) - 1
     size = max(len(now.grants), int(at.max(initial=-1)) + 1)
     if size > CHUNK or int(at.min(initial=0)) < 0:
         raise _unlike()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sfumato.releases.pipeline import Priced
     from sfumato.releases.plan import Plan
     from sfumato.releases.plan_people import people
-    from sfumato.releases.receipt_page import receipt_page
+    from sfumato.releases.receipts import receipt_page
     from sfumato.releases.session import Table
 
 _HOME = {
@@ -34,7 +34,7 @@ _HOME = {
     "people": "plan_people",
     "preview": "batch",
     "read_result": "folder",
-    "receipt_page": "receipt_page",
+    "receipt_page": "receipts",
     "release": "batch",
 }
 

@@ -87,20 +87,20 @@ def price(request: Request, facts: Facts, standing: Standing | None = None, *, a
 
     On a living roster they are for people as they stand in the ledger, or, `as_granted`, as if nothing had been spent yet.
     """
-    part: Part | None = None
+    taking: Part | None = None
     if isinstance(facts.roster, LivingRoster):
-        part, facts = admitted(request, facts, standing, as_granted=as_granted)
+        taking, facts = admitted(request, facts, standing, as_granted=as_granted)
     elif request.epsilon is not None:
         facts = replace(facts, budgets=None)  # the roster stays: who granted nothing is not counted either way
     elif facts.budgets is not None:
-        share = request.share or Fraction(1)
-        roster = None if facts.roster is None else facts.roster.share(share)
-        facts = replace(facts, budgets=facts.budgets.share(share), roster=roster, granted=facts.budgets)
+        part = request.share or Fraction(1)
+        roster = None if facts.roster is None else facts.roster.share(part)
+        facts = replace(facts, budgets=facts.budgets.share(part), roster=roster, granted=facts.budgets)
     offers = all_kinds()[request.kind].offers(request, facts)
     chosen = choose(offers, request.mechanism, place=f"release {request.name!r}")
     empty = "the schema says that no row can satisfy this condition: the true answer is 0"
-    notes = ((empty,) if facts.nobody(request.where) else ()) + (() if part is None else part.notes())
-    return Priced(request, facts, tuple(offers), chosen, notes, part=part)
+    notes = ((empty,) if facts.nobody(request.where) else ()) + (() if taking is None else taking.notes())
+    return Priced(request, facts, tuple(offers), chosen, notes, part=taking)
 
 
 def default_shares(requests: tuple[Request, ...], personal: bool) -> tuple[Request, ...]:
@@ -149,8 +149,12 @@ def living_text(request: Request, facts: Facts, *, epoch: int, dataset_name: str
 
 
 def _text(request: Request, facts: Facts, more: dict[str, Any], dataset_name: str, source: Source) -> str:
-    public = {"dataset": dataset_name, "schema": schema_digest(facts), "roster": _roster_digest(facts)}
-    record = request.canonical() | public | more
+    record = request.canonical() | {
+        "dataset": dataset_name,
+        "schema": schema_digest(facts),
+        "roster": _roster_digest(facts),
+        **more,
+    }
     if not source.private:  # or a real request would be answered with what an experiment left behind
         record["noise"] = "not private"
     return json.dumps(record, sort_keys=True, default=str)

@@ -96,6 +96,12 @@ class LivingRoster(Roster):
     @classmethod
     def from_keys(cls, plain: Mapping[str, Any]) -> Self:
         """From `plain`, the keys of a plan file."""
+        if plain.get("roster", "public") != "public" or "head_share" in plain:
+            raise InputError(
+                "budgets: a roster that changes is public so far: head counts by tier are told in previews and certificates. "
+                "Take out either `living = true` or the keys of a private roster"
+            )
+        plain = {name: value for name, value in plain.items() if name != "roster"}
         for name in plain:
             if name not in KEYS:
                 raise InputError(
