@@ -66,8 +66,8 @@ def headline(estimate: Estimate, confidence: float = 0.95) -> Headline:
         else:
             whose = f"{estimate.mechanism}'s, drawn to the answer that assumes nothing as far as the two disagree"
         alarm = (
-            f"Consent and values go together here (p = {estimate.p_value:.2g}, tested at {ALARM:g}): the interval for any "
-            f"data is the one to use. The value is {whose}."
+            f"Consent and values seem to go together here (p = {estimate.p_value:.2g}, tested at {ALARM:g}): the interval for "
+            f"any data is the one to use. The value is {whose}."
         )
     return Headline(value, wide, None if same else narrow, alarm, confidence)
 
