@@ -21,6 +21,7 @@ from sfumato.bench.people_data import PROFILES, SIZES, draw_budgets, roster
 from sfumato.bench.people_leaning import FOLLOWS, leaning, leaning_claims
 from sfumato.bench.people_learning import learn, learning_claims
 from sfumato.bench.people_partition import big_count, partition_claims, partition_times
+from sfumato.privacy import PersonBudgets
 
 PARTS = ("counts", "ranges", "partition", "learning", "leaning", "coverage", "consent", "big_count")
 
