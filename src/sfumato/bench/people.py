@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.bench.consent_pictures import error_by_gap, how_sure, readme_picture
-from sfumato.bench.people_cells import cell_claims, cell_table
-from sfumato.bench.people_consent import consent, consent_claims, consent_table, frontier
+from sfumato.bench.people_cells import table as cells_table
+from sfumato.bench.people_consent import cells_claims, consent, consent_claims, consent_table, frontier
 from sfumato.bench.people_counts import error_table, range_claims, range_counts, table_claims
 from sfumato.bench.people_coverage import SIZES as COVERED
 from sfumato.bench.people_coverage import coverage, coverage_claims
@@ -23,7 +23,7 @@ from sfumato.bench.people_learning import learn, learning_claims
 from sfumato.bench.people_partition import big_count, partition_claims, partition_times
 from sfumato.privacy import PersonBudgets
 
-PARTS = ("counts", "ranges", "partition", "learning", "leaning", "coverage", "consent", "big_count")
+PARTS = ("counts", "ranges", "partition", "learning", "leaning", "coverage", "consent", "cells", "big_count")
 
 
 def _silent(_: str) -> None:
@@ -86,9 +86,10 @@ def run(
         figures["consent"] = consent(draws=draws, progress=progress, **(small if quick else {}))
         figures["consent"] |= consent_table(draws=draws, data=data, progress=progress)
         claims += consent_claims(figures["consent"])
+    if "cells" in wanted:
         progress("consent: histograms")
-        figures["consent_cells"] = cell_table(quick)
-        claims += cell_claims(figures["consent_cells"])
+        figures["cells"] = cells_table(quick)
+        claims += cells_claims(figures["cells"])
     if "big_count" in wanted:
         figures["big_count"] = big_count(1_000_000 if quick else 10_000_000, progress)
         if not quick:

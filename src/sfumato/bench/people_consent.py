@@ -217,6 +217,26 @@ def consent_claims(table: dict[str, Any]) -> list[dict[str, Any]]:
     return claims
 
 
+def cells_claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same for histograms (`people_cells.table`): errors over all bins, intervals per bin."""
+    claims = []
+    for row in rows:
+        name = f"histogram of {row['bins']} bins, {row['roster']}"
+        low, high = row["coverage"]
+        # The smallest and the largest of some thirty shares, each over so many bins: four standard errors.
+        share = 4 * float(np.sqrt(0.95 * 0.05 / (row["draws"] * row["bins"])))
+        if "tiers" in row["roster"]:  # what must be reached is stated for tiers
+            claims += [
+                _at_most(f"{name}: adaptive over affine if independent", row["independent"], 1.3),
+                _at_most(f"{name}: adaptive over unbiased, worst gap and pattern", row["worst"], 1.2),
+            ]
+        claims.append(
+            _at_most(f"{name}: 95% interval printed first, share that misses the truth, largest", 1 - low, 0.05 + share)
+        )
+        claims.append(_at_most(f"{name}: the same, share that holds it, largest", high, 0.98 + share))
+    return claims
+
+
 def _at_most(name: str, figure: float, limit: float) -> dict[str, Any]:
     return {"name": name, "figure": round(figure, 4), "limit": round(float(limit), 4), "holds": bool(figure <= limit)}
 
