@@ -63,7 +63,7 @@ def test_nothing_is_assumed_unless_somebody_says_so(tmp_path):
     assert "gap of 20 points" in page
     assert page.count("data:image/png") == 2
     stored = json.loads((outcome.folder / "data.json").read_text(encoding="utf-8"))
-    assert next(iter(stored)) == "headline"
+    assert stored["headline"]["interval"] == stored["interval"]
     assert (
         stored["interval"][1] - stored["interval"][0]
         > stored["interval_if_independent"][1] - stored["interval_if_independent"][0]
