@@ -82,10 +82,10 @@ def run(
         figures["coverage"] = coverage(runs, COVERED[:3] if quick else COVERED, progress)
         claims += coverage_claims(figures["coverage"], runs)
     if "consent" in wanted:
-        draws = 40 if quick else 200
+        draws = 40 if quick else 100
         small: dict[str, Any] = {"gaps": (0.0, 0.05), "names": ("three tiers, 50k",), "patterns": ("strict",)}
         figures["consent"] = consent(draws=draws, progress=progress, **(small if quick else {}))
-        figures["consent"] |= consent_table(draws=draws // 2, data=data, progress=progress)
+        figures["consent"] |= consent_table(draws=draws, data=data, progress=progress)
         claims += consent_claims(figures["consent"])
     if "cells" in wanted:
         progress("consent: histograms")
