@@ -14,6 +14,7 @@ from sfumato import classifiers, grids
 from sfumato.histograms.bins import Bins
 from sfumato.people import ArrayReader, PairReader, Question, plan_offer
 from sfumato.people.histogram import plan_histogram
+from sfumato.people.mechanisms.adaptive_cells import plan_adaptive_histogram
 from sfumato.people.pairs import Pair
 from sfumato.privacy import NANO, Exact, Meter
 from sfumato.privacy.terms import Terms
@@ -79,9 +80,9 @@ def answered(kind: str, entry: Mechanism, table: Granted, tape: Tape) -> Any:
     return _Stored(offer.run(reader, meter))
 
 
-def personal_histogram(table: Granted, tape: Tape) -> Any:
+def personal_histogram(make: Callable[..., Any], table: Granted, tape: Tape) -> Any:
     """Everybody at their own budget, bin by bin."""
-    plan = plan_histogram(Terms(rows_per_person=table.rows_per_person, budgets=table.budgets), Bins.numbered(5))
+    plan = make(Terms(rows_per_person=table.rows_per_person, budgets=table.budgets), Bins.numbered(5))
     counts = np.zeros((table.budgets.groups, 5), dtype=np.int64)
     np.add.at(counts, (table.groups, table.values), 1)
     exact = Exact(counts, rows_per_person=table.rows_per_person)
@@ -144,7 +145,8 @@ def _subjects() -> dict[str, Subject]:
                     partial(answered, kind, entry),
                     tables.granted_once if once else tables.granted,
                 )
-    found["personal histogram"] = (personal_histogram, tables.granted)
+    found["personal histogram"] = (partial(personal_histogram, plan_histogram), tables.granted)
+    found["adaptive personal histogram"] = (partial(personal_histogram, plan_adaptive_histogram), tables.granted)
     for kind in ("count", "histogram", "synthesize"):
         found[f"table.{kind}"] = (partial(asked_of_table, kind), tables.tables)
     return found

@@ -14,7 +14,9 @@ import pandas as pd
 
 import sfumato as sf
 from sfumato import attributes, classifiers, grids, histograms, people
-from sfumato.privacy import Meter, PersonBudgets, Seeded
+from sfumato.people.histogram import plan_histogram
+from sfumato.people.mechanisms.adaptive_cells import plan_adaptive_histogram
+from sfumato.privacy import Exact, Meter, PersonBudgets, Seeded
 
 FILE = Path(__file__).with_name("figures.json")
 TIERS = PersonBudgets.from_tiers({"strict": (0.01, 2700), "standard": (0.2, 1850), "open": (1.0, 450)})
@@ -87,6 +89,12 @@ def personal() -> dict[str, Any]:
             found[f"sum {name}"] = [made.value, made.expected_rmse, made.guarantee.people]
             made = people.mean(pair, TIERS, low=0, high=10, steps=20, mechanism=name, source=Seeded(5))
             found[f"mean {name}"] = [made.value, made.expected_rmse, made.guarantee.people]
+    cells = np.stack([draw.multinomial(n, np.arange(1, 13) / 78) for n in TIERS.counts])
+    for make in (plan_histogram, plan_adaptive_histogram):
+        plan = make(TIERS, histograms.Bins.numbered(12))
+        meter = Meter(limit=plan.charge, budgets=TIERS, source=Seeded(14))
+        made = plan.run(lambda weights: Exact(weights @ cells), meter)
+        found[f"histogram {made.mechanism}"] = [made.flat, *made.interval(), plan.expected_rmse, made.guarantee.people]
     for rounds in (2, 3):
         made = people.answer(ones, people.Question(TIERS), mechanism="partition", rounds=rounds, source=Seeded(6))
         found[f"count in {rounds} rounds"] = [made.value, made.guarantee.people]

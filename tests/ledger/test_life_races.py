@@ -75,7 +75,7 @@ def test_choices_epochs_and_charges_at_once(where: str, tmp_path: Path, race: Ca
         running = 0
         for line in receipt.lines:
             running += line.charged
-            assert running <= line.granted
+            assert running <= line.grant
 
 
 def test_one_last_tenth_is_charged_once(where: str, tmp_path: Path, race: Callable[..., list[int]]) -> None:

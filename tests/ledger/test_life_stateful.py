@@ -56,6 +56,7 @@ class Living(RuleBasedStateMachine):
         self.model = Lives(MENU, PER_PERIOD)
         self.states: dict[int, str] = {}
         self.asked = self.month = 0
+        self.moved = True  # whether anything but a waiting choice may have changed since the receipts were looked at
         self.real_now = clock.now
 
     def teardown(self) -> None:
@@ -73,6 +74,7 @@ class Living(RuleBasedStateMachine):
 
     @rule(months=st.sampled_from([1, 1, 7, -1]))
     def time_passes(self, months: int) -> None:
+        self.moved = True
         self.month = max(self.month + months, 0)
         self.model.clock = f"{2030 + self.month // 12}-{1 + self.month % 12:02d}"
         clock.now = lambda stamp=f"{self.model.clock}-15T12:00Z": stamp
@@ -145,11 +147,13 @@ class Living(RuleBasedStateMachine):
 
     @rule(crash=crashes)
     def epoch(self, crash: int | None) -> None:
+        self.moved = True
         if self.did(lambda: self.life.epoch(), crash):
             self.model.close_epoch()
 
     @rule(crash=crashes)
     def bind(self, crash: int | None) -> None:
+        self.moved = True
         if self.did(lambda: self.life.bind(), crash):
             self.model.bind()
 
@@ -164,6 +168,7 @@ class Living(RuleBasedStateMachine):
         crash=crashes,
     )
     def reserve(self, shape: str, size: int, draw: Any, crash: int | None) -> None:
+        self.moved = True
         if shape != "unbound" and shape != "all":
             self.life.bind()
             self.model.bind()
@@ -248,6 +253,7 @@ class Living(RuleBasedStateMachine):
                 else:
                     self.ledger.fail(release)
                 self.states[release] = finish
+                self.moved = True
                 return
 
     @invariant()
@@ -263,6 +269,9 @@ class Living(RuleBasedStateMachine):
 
     @invariant()
     def every_receipt_is_the_models(self) -> None:
+        if not self.moved:
+            return
+        self.moved = False
         for name in NAMES:
             if not self.model.known(name):
                 with pytest.raises(InputError):
@@ -308,6 +317,7 @@ class LivingPrivately(Living):
         self.reserve_for_all(size, crash)
 
     def pay(self, each: Any, charge: Charge, crash: int | None) -> None:
+        self.moved = True
         standing, reserved = self.life.standing(), []
         assert standing.tiers == tuple(sorted(MENU, key=MENU.__getitem__))
         self.asked += 1
@@ -352,10 +362,10 @@ def _live(machine: type[Living], place: Callable[[Path], str], *, examples: int,
 
 @pytest.mark.parametrize("machine", [Living, LivingPrivately])
 def test_a_long_life(machine: type[Living]) -> None:
-    _live(machine, lambda folder: str(folder / "clinic.ledger"), examples=15, steps=40)
+    _live(machine, lambda folder: str(folder / "clinic.ledger"), examples=8, steps=40)
 
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("machine", [Living, LivingPrivately])
 def test_a_long_life_on_postgres(machine: type[Living], new_schema: Callable[[], str]) -> None:
-    _live(machine, lambda _: new_schema(), examples=4, steps=30)
+    _live(machine, lambda _: new_schema(), examples=2, steps=30)

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import sfumato as sf
 from sfumato.errors import InputError
 from sfumato.people import (
     ArrayReader,
@@ -147,3 +148,26 @@ def test_a_coarser_public_roster_only_lowers_weights():
     assert reveal(reader.weighted_sum(coarse.levels)) == int(np.dot(sums, coarse.levels))
     own = PersonBudgets.of(frame["epsilon"])
     assert reveal(DatasetReader(data, own).weighted_sum(own.levels)) == int(np.dot(own.levels, own.counts))
+
+
+def test_an_adaptive_histogram_is_offered_asked_for_by_name_kept_and_drawn(tmp_path):
+    frame = _table(seed=3)
+    schema = Schema({"age": Numeric(0, 99, bins=10, integer=True), "pay": Numeric(0, 10_000, bins=4)})
+    roster = Roster.column("epsilon", people=PersonBudgets.of(frame["epsilon"]))
+    session = sf.open(frame, schema=schema, budgets=roster, ledger=":memory:")
+    assert [o.mechanism for o in session.preview("histogram", columns=["age"], share=0.5)] == ["affine", "adaptive"]
+    made = session.histogram("age", share=0.5, mechanism="adaptive", nonnegative=True, total=2000)
+    assert made.mechanism == "adaptive"
+    assert made.flat.min() >= 0
+    assert made.flat.sum() == pytest.approx(2000)
+    low, high = made.interval(0.999)
+    true = np.histogram(frame["age"], bins=10, range=(0, 100))[0]
+    assert ((low <= true) & (true <= high)).all()
+    assert made.plot().get_ylabel() == "records"
+    several = session.histogram("age", "pay", share=0.3, mechanism="adaptive")
+    assert several.counts.shape == (10, 4)
+    assert several.box(age=(0, 50)).interval()[0] <= (frame["age"] < 50).sum() + 500
+    several.plot()
+    several.save(tmp_path / "several")
+    assert (tmp_path / "several" / "report.html").read_text(encoding="utf-8").count("adaptive") >= 1
+    mpl.pyplot.close("all")

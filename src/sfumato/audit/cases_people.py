@@ -14,6 +14,7 @@ from sfumato.histograms.bins import Bins
 from sfumato.offers import Offer
 from sfumato.people import ArrayReader, PairReader, Question, SumReader, plan_offer
 from sfumato.people.histogram import plan_histogram
+from sfumato.people.mechanisms.adaptive_cells import plan_adaptive_histogram
 from sfumato.people.pairs import Pair
 from sfumato.privacy import Exact, Meter, PersonBudgets, Source, Terms
 from sfumato.registry import Mechanism
@@ -94,25 +95,29 @@ def _mean_case(mechanism: str, group: int) -> TranscriptCase:
     return _of_offer(name, offer, group, (reader(False), reader(True)), "at the upper bound or absent")
 
 
-def _histogram_case(group: int, rows: int) -> TranscriptCase:
+def _histogram_case(group: int, rows: int, *, adaptive: bool = False) -> TranscriptCase:
     """A histogram in which everybody enters with their own budget; one person's rows, all in the first bin."""
-    plan = plan_histogram(Terms(rows_per_person=rows, budgets=ROSTER), Bins.numbered(4))
+    make: Callable[..., Any] = plan_adaptive_histogram if adaptive else plan_histogram
+    # Among few people the adaptive one would not need its second sum; the roster may name more than are in the table.
+    roster = PersonBudgets(ROSTER.levels, ROSTER.counts * 100, ROSTER.names) if adaptive else ROSTER
+    plan = make(Terms(rows_per_person=rows, budgets=roster), Bins.numbered(4))
     ones = np.ones(_GROUPS.size, dtype=np.int64)
     tables = [np.outer(rows * np.bincount(_GROUPS, x, ROSTER.groups), [1, 0, 0, 0]) for x in (ones, _one_less(group, ones))]
 
     def fit(table: NDArray[np.float64], meter: Meter) -> list[NDArray[Any]]:
         exact = Exact(table.astype(np.int64), rows_per_person=rows)
         made = plan.run(lambda weights: exact.map(lambda counts: weights @ counts), meter)
-        return [made.counts, made.noise, np.array(repr(made.parameters)), np.array(repr(made.warnings))]
+        said = [np.array(repr(made.parameters)), np.array(repr(made.warnings))]
+        return [made.counts, made.noise, *said, *made.interval(), *made.interval(independent=True)]
 
     def meter(source: Source) -> Meter:
         return Meter.under(plan.terms.up_to(plan.charge), source=source)
 
     charged = plan.charge.people
     assert charged is not None
-    tier = ROSTER.name(group)
+    tier, kind = ROSTER.name(group), "adaptive-histogram" if adaptive else "histogram"
     return TranscriptCase(
-        f"people-histogram-{rows}-rows-{tier}" if rows > 1 else f"people-histogram-{tier}",
+        f"people-{kind}-{rows}-rows-{tier}" if rows > 1 else f"people-{kind}-{tier}",
         int(charged[group]),
         fit,
         (tables[0], tables[1]),
@@ -135,5 +140,7 @@ for _group in (0, 2):
     register(_rows_case(_group, 3))
     register(_histogram_case(_group, 1))
     register(_histogram_case(_group, 2))
+    register(_histogram_case(_group, 1, adaptive=True))
+    register(_histogram_case(_group, 2, adaptive=True))
     for _mechanism in ("affine", "partition"):
         register(_mean_case(_mechanism, _group))

@@ -37,7 +37,6 @@ from sfumato.privacy.charge import Charge
 DATASET, PEOPLE, BULK = "clinic", 600, 200
 MENU = {"strict": "0.5", "middle": "5", "open": "40"}
 STEPS = ("bring", "choose", "choose", "epoch", "reserve", "commit", "bind", "reserve", "commit")
-LONGEST = 0.08  # seconds that a worker lives, at most: a few steps
 
 
 def begin(where: str, key: Path) -> Ledger:
@@ -57,8 +56,7 @@ def step(ledger: Ledger, number: int) -> None:
         names = draw.sample(range(PEOPLE), BULK)
         life.bring([f"p{n}" for n in names], [draw.choice(list(MENU)) for _ in names])
     elif kind == "choose":
-        known = life.receipt(name := f"p{draw.randrange(PEOPLE)}") is not None
-        if known and draw.random() < 0.5:
+        if life.knows(name := f"p{draw.randrange(PEOPLE)}") and draw.random() < 0.5:
             life.withdraw(name)
         else:
             life.join(name, draw.choice(list(MENU)))
@@ -67,9 +65,10 @@ def step(ledger: Ledger, number: int) -> None:
     elif kind == "bind":
         life.bind()
     elif kind == "reserve":
+        life.bind()
         standing = life.standing()
         asked = np.minimum(standing.left // 7, 10**7 * (1 + number % 5))
-        ledger.reserve(DATASET, Charge.of_people(asked), request=f"step {number}")
+        ledger.reserve(DATASET, Charge.of_people(asked), request=f"step {number}", standing=standing)
     elif kind == "commit":
         for release in ledger.history(DATASET):
             if release.state == "reserved":
@@ -82,7 +81,7 @@ def state(ledger: Ledger) -> str:
     standing = life.standing()
     cohorts = sorted(
         zip(
-            map(str, standing.tiers or [""] * len(standing.grants)),
+            map(str, standing.tiers),
             standing.grants.tolist(),
             standing.spent.tolist(),
             standing.left.tolist(),
@@ -91,7 +90,7 @@ def state(ledger: Ledger) -> str:
         )
     )
     releases = [(r.request, r.state, r.total) for r in ledger.history(DATASET)]
-    return json.dumps([standing.epoch, repr(life.pending()), cohorts, releases])
+    return json.dumps([standing.epoch, life.pending().to_dict(), cohorts, releases])
 
 
 def nursery(where: str, key: str) -> None:
@@ -99,12 +98,16 @@ def nursery(where: str, key: str) -> None:
     out = sys.stdout.fileno()
     for line in sys.stdin:
         order = json.loads(line)
+        ready, says = os.pipe()
         child = os.fork()
         if child == 0:
             try:
-                _work(where, key, order["start"], order["statement"], out)
+                _work(where, key, order["start"], order["statement"], says, out)
             finally:
                 os._exit(17)
+        os.close(says)
+        os.read(ready, 1)
+        os.close(ready)
         if order["statement"] is None:
             time.sleep(order["seconds"])
         else:  # it kills itself
@@ -121,7 +124,7 @@ def nursery(where: str, key: str) -> None:
         os.write(out, b"killed\n")
 
 
-def _work(where: str, key: str, start: int, statement: int | None, out: int) -> None:
+def _work(where: str, key: str, start: int, statement: int | None, ready: int, out: int) -> None:
     ledger = Ledger.open(where, create=False, key=key)
     if statement is not None:
         left = statement
@@ -133,6 +136,7 @@ def _work(where: str, key: str, start: int, statement: int | None, out: int) -> 
                 os.kill(os.getpid(), signal.SIGKILL)
 
         event.listen(ledger._store.engine, "before_cursor_execute", count)
+    os.close(ready)
     number = start
     while True:
         step(ledger, number)
@@ -158,7 +162,7 @@ def settle(ledger: Ledger) -> None:
 def kills(where: str, key: Path, number: int) -> dict[str, Any]:
     """Kill a worker `number` times; what was found, or an AssertionError that says what was lost."""
     draw = random.Random()
-    begin(where, key)
+    ledger = begin(where, key)
     hit: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
         twin = begin(str(Path(folder) / "twin.ledger"), Path(folder) / "twin.key")
@@ -171,11 +175,14 @@ def kills(where: str, key: Path, number: int) -> dict[str, Any]:
             env=os.environ | {"PGAPPNAME": "sfumato-kills"},
         )
         try:
-            done, expected = 0, state(twin)
+            begun = time.perf_counter()
+            for done in range(len(STEPS)):  # the first round is not disturbed, and says how long a step takes here
+                step(twin, done)
+                step(ledger, done)
+            longest = (time.perf_counter() - begun) / len(STEPS)
+            done, expected = len(STEPS), state(twin)
             for _ in range(number):
-                done, expected, where_hit = _one_kill(
-                    process, Ledger.open(where, create=False, key=key), twin, done, expected, draw
-                )
+                done, expected, where_hit = _one_kill(process, ledger, twin, done, expected, longest, draw)
                 hit[where_hit] = hit.get(where_hit, 0) + 1
         finally:
             assert process.stdin is not None
@@ -189,15 +196,21 @@ def kills(where: str, key: Path, number: int) -> dict[str, Any]:
 
 
 def _one_kill(
-    process: subprocess.Popen[str], ledger: Ledger, twin: Ledger, done: int, expected: str, draw: random.Random
+    process: subprocess.Popen[str],
+    ledger: Ledger,
+    twin: Ledger,
+    done: int,
+    expected: str,
+    longest: float,
+    draw: random.Random,
 ) -> tuple[int, str, str]:
     assert process.stdin is not None
     assert process.stdout is not None
     by_statement = draw.random() < 0.5
     order = {
         "start": done,
-        "seconds": draw.uniform(0, LONGEST),
-        "statement": draw.randrange(60) if by_statement else None,
+        "seconds": draw.uniform(0, 3 * longest),
+        "statement": int(10 ** draw.uniform(0, 2.8)) if by_statement else None,
     }
     process.stdin.write(json.dumps(order) + "\n")
     process.stdin.flush()

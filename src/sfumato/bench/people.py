@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.bench.consent_pictures import error_by_gap, how_sure, readme_picture
-from sfumato.bench.people_consent import consent, consent_claims, consent_table, frontier
+from sfumato.bench.people_cells import table as cells_table
+from sfumato.bench.people_consent import cells_claims, consent, consent_claims, consent_table, frontier
 from sfumato.bench.people_counts import error_table, range_claims, range_counts, table_claims
 from sfumato.bench.people_coverage import SIZES as COVERED
 from sfumato.bench.people_coverage import coverage, coverage_claims
@@ -21,7 +22,7 @@ from sfumato.bench.people_leaning import FOLLOWS, leaning, leaning_claims
 from sfumato.bench.people_learning import learn, learning_claims
 from sfumato.bench.people_partition import big_count, partition_claims, partition_times
 
-PARTS = ("counts", "partition", "learning", "leaning", "coverage", "consent", "big_count")
+PARTS = ("counts", "ranges", "partition", "learning", "leaning", "coverage", "consent", "cells", "big_count")
 
 
 def _silent(_: str) -> None:
@@ -43,10 +44,11 @@ def run(
     if "counts" in wanted:
         figures["counts"] = error_table(sizes, progress)
         claims += table_claims(figures["counts"], sizes)
+    if "ranges" in wanted:
         figures["range_counts"] = {
             str(n): range_counts(
                 n,
-                queries=20 if quick else 100,
+                queries=20 if quick else 60,
                 attributes=(1, 3) if quick else (1, 3, 14),
                 profiles=("three tiers",) if quick else tuple(p for p in PROFILES if p != "normal clipped"),
                 progress=progress,
@@ -83,6 +85,10 @@ def run(
         figures["consent"] = consent(draws=draws, progress=progress, **(small if quick else {}))
         figures["consent"] |= consent_table(draws=draws // 2, data=data, progress=progress)
         claims += consent_claims(figures["consent"])
+    if "cells" in wanted:
+        progress("consent: histograms")
+        figures["cells"] = cells_table(quick)
+        claims += cells_claims(figures["cells"])
     if "big_count" in wanted:
         figures["big_count"] = big_count(1_000_000 if quick else 10_000_000, progress)
         if not quick:

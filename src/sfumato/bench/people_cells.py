@@ -1,8 +1,8 @@
 """Adaptive histograms where consent follows the values: error over the bins, ranges, and how often intervals hold.
 
 A *gap* is the share of the careful (or of the generous) people who sit in other bins than the rest would. Where they sit
-instead is the pattern: one bin, every second bin, the first half of the bins, or the neighbour of the largest bin. The careful
-are the strictest tier, or the lower half of continuous budgets; the generous are everybody else.
+instead is the pattern: one bin, every second bin, half of the bins, or the neighbour of the largest bin. The careful are the
+strictest tier, or the lower half of continuous budgets; the generous are everybody else.
 
 Errors are root mean squares over the bins, as multiples of two measures: `affine` on the same people where budgets are
 independent of the values, and the noise of the safe histogram alone (its whole budget, no bias).
@@ -74,6 +74,16 @@ class Seen:
     covered_half: float
 
 
+def errors(plan: Plan, draws: int, rng: np.random.Generator) -> float:
+    """Root mean square over the bins of `draws` releases where budgets are independent of the values."""
+    usual, _ = shares(plan.bins.size, PATTERNS[0], 0.0)
+    found = []
+    for _ in range(draws):
+        cells = rng.multinomial(plan.budgets.counts, usual)
+        found.append(_run(plan, cells, rng).flat - cells.sum(axis=0))
+    return float(np.sqrt(np.mean(np.square(found))))
+
+
 def seen(plan: Plan, pattern: str, gap: float, draws: int, rng: np.random.Generator, *, generous: bool = False) -> Seen:
     """Release `draws` times over people drawn anew."""
     budgets = plan.budgets
@@ -81,7 +91,7 @@ def seen(plan: Plan, pattern: str, gap: float, draws: int, rng: np.random.Genera
     usual, other = shares(bins, pattern, gap)
     careful = np.cumsum(budgets.counts) <= 0.54 * budgets.people
     differ = ~careful if generous else careful
-    errors, ranges, held, held_half = [], [], [], []
+    squares, ranges, held, held_half = [], [], [], []
     half, tenth = np.arange(bins) >= bins // 2, max(1, bins // 10)
     tenths = [slice(start, start + tenth) for start in (0, bins // 2, bins - tenth)]
     for _ in range(draws):
@@ -89,16 +99,16 @@ def seen(plan: Plan, pattern: str, gap: float, draws: int, rng: np.random.Genera
         made = _run(plan, cells, rng)
         truth = cells.sum(axis=0)
         error = made.flat - truth
-        errors.append(error**2)
+        squares.append(error**2)
         ranges.append([error[half].sum() ** 2, *(error[s].sum() ** 2 for s in tenths)])
         low, high = made.interval()
         held.append((low <= truth) & (truth <= high))
         ends = made.select(half).interval()
         held_half.append(ends[0] <= truth[half].sum() <= ends[1])
-    squares, sums = np.mean(errors, axis=0), np.mean(ranges, axis=0)
+    each, sums = np.mean(squares, axis=0), np.mean(ranges, axis=0)
     return Seen(
-        float(squares.mean()),
-        float(squares.max()),
+        float(each.mean()),
+        float(each.max()),
         float(sums[1:].max()) / tenth,
         float(sums[0]) / float(half.sum()),
         float(np.mean(held)),
@@ -139,12 +149,14 @@ def table(quick: bool = False) -> list[dict[str, Any]]:
 
 
 def _row(name: str, budgets: PersonBudgets, bins: int, quick: bool, rng: np.random.Generator) -> dict[str, Any]:
-    plan, affine = (make(budgets, Bins.numbered(bins)) for make in (plan_adaptive_histogram, plan_histogram))
+    domain = Bins.numbered(bins)
+    plan, affine = plan_adaptive_histogram(budgets, domain), plan_histogram(budgets, domain)
     draws = max(10, (1_000 if quick else 3_000) // bins)
     gaps = (0.0, 0.01, 0.1) if quick else GAPS
-    usual = np.sqrt(seen(affine, PATTERNS[0], 0.0, draws, rng).bins)
-    safe = np.sqrt(2) * plan.safe_scale
-    results: dict[float, list[Seen]] = {0.0: [seen(plan, PATTERNS[0], 0.0, 4 * draws, rng)]}
+    usual = errors(affine, 4 * draws, rng)
+    safe = float(np.sqrt(2)) * plan.safe_scale
+    if_independent = errors(plan, 8 * draws, rng)
+    results: dict[float, list[Seen]] = {0.0: [seen(plan, PATTERNS[0], 0.0, draws, rng)]}
     for gap in gaps[1:]:
         results[gap] = [
             seen(plan, pattern, gap, draws, rng, generous=generous) for pattern in PATTERNS for generous in (False, True)
@@ -159,7 +171,7 @@ def _row(name: str, budgets: PersonBudgets, bins: int, quick: bool, rng: np.rand
         "bins": bins,
         "affine": usual,
         "safe": safe,
-        "independent": float(np.sqrt(results[0.0][0].bins)) / usual,
+        "independent": if_independent / usual,
         "expected": plan.expected_rmse / affine.expected_rmse,
         "worst": most("bins"),
         "expected_worst": plan.worst_rmse / safe,

@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.bench.people_data import census, draw_budgets, draw_selectivity, range_query, roster
 from sfumato.people import ArrayReader, Question, plan_offer, preview
 from sfumato.people.linear import LinearPlan
-from sfumato.people.mechanisms.sampling import SamplingPlan, quick_variance
+from sfumato.people.mechanisms.sampling import quick_variance
 from sfumato.people.selectivity import planned_share
 from sfumato.privacy import NANO, Meter, Nano, Seeded
 
@@ -152,7 +152,7 @@ BY_SCHEMA = ("affine", "adaptive", "sampling")  # planned anew for every query, 
 def range_counts(
     n: int, *, queries: int, attributes: tuple[int, ...], profiles: tuple[str, ...], progress: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Simulated range counts on a synthetic census: mean |error|/n (RFE) and RMSE/n, with Sampling's threshold sweep.
+    """Simulated range counts on a synthetic census: mean |error|/n (RFE) and RMSE/n.
 
     The mechanisms of `BY_SCHEMA` are planned by what the query covers of the public domain; ", p = 1/2" stands for the same
     without it.
@@ -164,8 +164,6 @@ def range_counts(
         budgets, groups = roster(draw_budgets(profile, n, rng), decimals=4)
         q = Question(budgets)
         blind = {(f"{o.mechanism}, p = 1/2" if o.mechanism in BY_SCHEMA else o.mechanism): o.plan for o in preview(q)}
-        sweep = np.geomspace(int(budgets.levels[0]), int(budgets.levels[-1]), 9)
-        blind |= {f"sampling t={t / NANO:.3g}": SamplingPlan(q, Nano(int(t))) for t in sweep}
         blind["partition, 3 rounds"] = plan_offer(q, "partition", rounds=3).plan
         planned: dict[float, dict[str, Any]] = {}
         for k in attributes:
@@ -208,7 +206,7 @@ def range_claims(found: dict[str, Any]) -> list[dict[str, Any]]:
             over[f"{cell}, {n} people"] = rmse["affine"] / others
             gain = max(gain, rmse["affine, p = 1/2"] / rmse["affine"])
     worst = max(over, key=lambda k: over[k])
-    # A hundred draws of the same law differ by a tenth in their root mean square, and the best of five others is lucky.
+    # Sixty draws of the same law differ by an eighth in their root mean square, and the best of five others is lucky.
     return [
         {
             "name": f"range counts: affine planned by the schema, multiple of the best other's RMSE, worst cell ({worst})",

@@ -78,7 +78,8 @@ def take_in(
     ).regrouped()
     if len(new):
         persons.settle(connection, dataset_id, newcomers)
-    signature = states.save(connection, dataset_id, after, set(PARTS))
+    changed = {part for part in PARTS if not np.array_equal(getattr(before, part), getattr(after, part))}
+    signature = states.save(connection, dataset_id, after, changed)
     taking_part = int(after.part.sum())
     row = {
         "number": after.change,

@@ -103,7 +103,7 @@ class People:
         return self.levels - self.spent
 
     def whose(self, cohort: int) -> str:
-        """Whose budget it is, in a refusal."""
+        """Whose budget that of a `cohort` is, in a refusal."""
         tier = f"in tier '{self.names[cohort]}'" if self.names else "with that budget"
         return f"each of {int(self.counts[cohort]):,} people {tier}"
 

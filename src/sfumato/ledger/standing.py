@@ -80,7 +80,7 @@ class LivePeople(People):
 
     @classmethod
     def of(cls, state: State, menu: Menu) -> LivePeople:
-        """The cohorts of a `state`."""
+        """The cohorts of a `state` whose people chose from a `menu`."""
         one = state.one_each()
         heads = np.bincount(state.cohorts[state.cohorts >= 0], minlength=len(one)).astype(np.int64)
         ceilings = np.minimum(state.grants[one], state.base[one] + state.caps[one])
@@ -93,7 +93,7 @@ class LivePeople(People):
         return left
 
     def whose(self, cohort: int) -> str:
-        """Whose budget it is, in a refusal."""
+        """Whose budget that of a `cohort` is, in a refusal."""
         name = None if self.menu is None else self.menu.called(int(self.tiers[cohort]))
         which = "with that budget and history" if name is None else f"in tier '{name}' with that history"
         return f"each of {int(self.counts[cohort]):,} people {which}"
@@ -169,7 +169,7 @@ class Standing:
 
     @classmethod
     def of(cls, state: State, menu: Menu) -> Standing:
-        """The standing of a `state`."""
+        """The standing of a `state` whose people chose from a `menu`."""
         if menu.private:
             nothing = np.zeros_like(menu.levels)
             tiers = np.arange(len(menu.levels))

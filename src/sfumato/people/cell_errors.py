@@ -2,9 +2,9 @@
 
 It has as many dimensions as there are noises, so it is a mean over the points of a Kronecker lattice (multiples of the roots
 of primes, Richtmyer 1951): the same points every time, no generator. What is averaged is not the squared error itself but
-its expectation given d, ``(ψ_j(d) - E[b_j + g_j | d_j])² + Var(g_j | d_j)``, both in closed form. It is right to a few percent.
+its expectation given d, ``(ψ_j(d) - E[b_j + g_j | d_j])² + Var(g_j | d_j)``, both in closed form. A few percent are left.
 
-More than `_MOST` cells are stood for by so many; those with and without a gap are averaged apart and weighed by their number.
+More than `_MOST` cells are stood for by so many; those with and those without a gap are averaged apart and weighed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def worst(cells: int, variance: float, reach: float) -> float:
 
 def some(cells: int) -> int:
     """Neither few nor all: about the root of their number."""
-    return min(cells, max(2, round(1.5 * cells**0.5)))
+    return min(cells, max(2, round(1.5 * float(np.sqrt(cells)))))
 
 
 @lru_cache(maxsize=1024)

@@ -4,7 +4,7 @@ In units of the safe histogram's Laplace noise, cell j shows ``d_j = b_j + g_j +
 the safe noise, g_j ~ N(0, A_j²) what chance and noise do to the keen histogram, b_j what consent does to it. Wanted is
 ``b_j + g_j``. One cell alone cannot say whether its b is 0; all cells together nearly can (James & Stein; Efron & Morris):
 
-    with probability .7 (`INDEPENDENT`)    every b_j = 0
+    with probability .8 (`INDEPENDENT`)    every b_j = 0
     else, in one of two views              a share w of the b's differs from 0, by a scale τ with heavy tails
 
 The views are the cells as they are, for gaps in single cells or in all of them without order, and differences of
@@ -37,7 +37,7 @@ from sfumato.people.blocks import block_sizes, block_variances, from_blocks, to_
 Floats = NDArray[np.float64]
 Law = Callable[[Floats], tuple[Floats, Floats]]  # variance of y -> log density of d, E[y | d]
 
-INDEPENDENT = 0.7
+INDEPENDENT = 0.8
 _SHARES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 _BLOCKS = (0.1, 0.5, 2.5, 12.5, 62.5, 312.5)  # about how many blocks of one size differ
 _STARTS = 6  # scales τ from 1/2 to 16; larger gaps are in the tails, which halve with every doubling
@@ -95,7 +95,7 @@ class CellShrinkage:
         means = [view.mean(w / total[:, None, None]) for view, w in zip(views, weights, strict=True)]
         if cells > 1:
             means[1] = from_blocks(means[1], self.shape)
-        moved = (null / total)[:, None] * views[0].if_none + sum(means)
+        moved = np.asarray((null / total)[:, None] * views[0].if_none + sum(means))
         return moved.reshape(given.shape), (null / total).reshape(given.shape[:-1])
 
 
@@ -140,7 +140,7 @@ class _View:
 def _scales(reach: float) -> tuple[Floats, Floats]:
     """The scales τ, and how each of the first few goes on in the larger ones."""
     last = max(_STARTS - 1, int(np.ceil(np.log2(max(reach, 1.0)))) + 1)
-    scales = 2.0 ** np.arange(-1, last)
+    scales: Floats = 2.0 ** np.arange(-1, last, dtype=np.float64)
     tails = np.array([[2.0 ** (i - j) if j >= i else 0.0 for j in range(scales.size)] for i in range(_STARTS)])
     return scales, tails / tails.sum(axis=1, keepdims=True)
 

@@ -32,8 +32,8 @@ class CellBracket:
     imbalance : float
         ``Σ m² / (Σ m)² - 1/n`` for the weights m of n people: what unequal weights add if budgets are independent of the
         values. 0 where nothing of the kind is assumed.
-    bias : float
-        The largest possible bias of any set of cells, whatever the data.
+    missing : float
+        So many rows may be missing from any set of cells, whatever the data; an interval is centred on half of them.
     rows : int
         How many rows of one person may count.
     """
@@ -42,7 +42,7 @@ class CellBracket:
     people: int
     scale: float
     imbalance: float = 0.0
-    bias: float = 0.0
+    missing: float = 0.0
     rows: int = 1
 
     def spreads(self, counts: Floats) -> Floats:
@@ -53,25 +53,26 @@ class CellBracket:
 
     def over(self, mask: NDArray[np.bool_]) -> Bracket:
         """The cells of a flat `mask` together."""
-        value = float(self.values[mask].sum())
+        value = float(self.values[mask].sum()) + self.missing / 2
         spread = float(self.spreads(np.array([value]))[0])
-        return Bracket(value, LaplacePlusNormal((self.scale,) * int(mask.sum()), spread), self.bias)
+        return Bracket(value, LaplacePlusNormal((self.scale,) * int(mask.sum()), spread), self.missing / 2)
 
     def halfwidths(self, confidence: float) -> Floats:
         """Of the interval of every cell on its own."""
         spreads, place = np.unique(self.spreads(self.values), return_inverse=True)
         wanted = spreads if spreads.size <= _ONE_BY_ONE else np.linspace(spreads[0], spreads[-1], _CURVE)
-        found = [halfwidth(LaplacePlusNormal((self.scale,), sd), self.bias, confidence) for sd in wanted.tolist()]
+        found = [halfwidth(LaplacePlusNormal((self.scale,), sd), self.missing / 2, confidence) for sd in wanted.tolist()]
         return np.asarray(np.interp(spreads, wanted, found)[place.reshape(-1)])
 
     def interval(self, confidence: float) -> tuple[Floats, Floats]:
         """Lower and upper ends of every cell, cut at 0."""
         half = self.halfwidths(confidence)
-        return np.maximum(self.values - half, 0.0), np.maximum(self.values + half, 0.0)
+        centre = self.values + self.missing / 2
+        return np.maximum(centre - half, 0.0), np.maximum(centre + half, 0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists."""
-        plain = {name: getattr(self, name) for name in ("people", "scale", "imbalance", "bias", "rows")}
+        plain = {name: getattr(self, name) for name in ("people", "scale", "imbalance", "missing", "rows")}
         return {"values": self.values.tolist(), **plain}
 
     @classmethod

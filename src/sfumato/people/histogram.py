@@ -118,8 +118,10 @@ class PersonalHistogram(Histogram):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The histogram that `to_dict` wrote down as `data`."""
-        more = {name: data[name] for name in ("people", "noise_scale", "imbalance")}
-        both = {k: CellBracket.from_dict(data[k]) for k in ("any_data", "if_independent") if data.get(k) is not None}
+        more: dict[str, Any] = {name: data[name] for name in ("people", "noise_scale", "imbalance")}
+        both: dict[str, Any] = {
+            k: CellBracket.from_dict(data[k]) for k in ("any_data", "if_independent") if data.get(k) is not None
+        }
         return cls(**cls._fields_of(data), **more, **both)
 
     @property

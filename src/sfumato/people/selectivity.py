@@ -4,9 +4,10 @@ A plan's cap rests on a guess p of the share of people who satisfy the condition
 almost nobody, and then planning for p = 1/2 costs up to fourteen times the error. The schema says how narrow a condition
 is (`sfumato.tables.coverage`), but people are not spread evenly over a domain, so the guess is drawn towards 1/2:
 
-    c >= 1/10:  1/2 (as if nothing were known; right within a few percent),      c < 1/10:  (10 c)^(3/4) / 2
+    p = min(5 c, 1/2)
 
-and the same for what is left where a condition covers nearly everything. So c = 1e-5 plans for p = 0.0005.
+and the same for what is left where a condition covers nearly everything. From c = 1/10 on that is as if nothing were known
+(a plan for 1/2 is within a tenth of the best for all p from 1/10 to 9/10).
 
 What a wrong guess costs. Planned for v = p(1-p), the affine plan has the squared error ``u I(v) + N(v)`` where the truth is
 u: linear in u. The best plan's squared error is a minimum of such lines, so concave in u, and the ratio of the two has no
@@ -25,8 +26,7 @@ from sfumato.people.mechanisms.affine import cap_at
 from sfumato.people.question import Question
 from sfumato.privacy import NANO
 
-TELLS = 0.1  # a condition that covers more of the domain than this tells too little about people
-POWER = 0.75  # how much of the order of magnitude of the rest is believed
+FACTOR = 5  # people are this many times as frequent in what a condition covers as they would be if spread evenly
 LIMIT = 4.0  # how many times the best plan's error a plan may have if half of the people satisfy the condition
 _HALVINGS = 12
 
@@ -34,13 +34,12 @@ _HALVINGS = 12
 def shrunk(covered: float) -> float | None:
     """The share of people to plan for by the share of the domain, before `LIMIT`; None where it tells too little.
 
-    >>> shrunk(0.3), round(shrunk(1e-3), 4), round(shrunk(1 - 1e-3), 4)
-    (None, 0.0158, 0.9842)
+    >>> shrunk(0.3), shrunk(1e-3), shrunk(1 - 1e-3)
+    (None, 0.005, 0.995)
     """
-    small = min(covered, 1 - covered)
-    if small >= TELLS:
+    share = FACTOR * min(covered, 1 - covered)
+    if share >= 0.5:
         return None
-    share = float((small / TELLS) ** POWER / 2)
     return share if covered <= 0.5 else 1 - share
 
 

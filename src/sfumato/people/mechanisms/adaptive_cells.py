@@ -18,7 +18,7 @@ all of every budget instead of ε_u - r, but with one noise each: 1.11 times the
 
 People with a budget below r weigh less in V. The counts they lack, at most ``n - Σ min(ε_u, r)/r`` rows in any set of cells,
 may be anywhere: the interval for any data is centred on half of them and has that half as its bias; the estimate takes the
-keen shares for them. r makes the largest error of a cell least, as in `robust`.
+keen shares for them. r makes the largest error of a cell least, as in `robust`; the lowest budget is taken if within 2%.
 
 Intervals. The one printed first is that of V, with the exact law of its noise: it holds for any data. The narrow one is that
 of R and holds if budgets are independent of the values.
@@ -176,8 +176,8 @@ class AdaptiveHistogramPlan:
         n, size, scale = self.budgets.people, self.bins.size, self.safe_scale
         seen = self._noisy(sums, self.safe, meter, "safe") / self.full
         rows = self.terms.rows_per_person
-        safe = CellBracket(seen + self.unseen / 2, n, scale, bias=self.bias_bound, rows=rows)
-        keen, counts = safe, safe.values
+        safe = CellBracket(seen, n, scale, missing=self.unseen, rows=rows)
+        keen, counts = safe, seen + self.unseen / size
         independent = None
         if self.keen is not None:
             found = self._noisy(sums, self.keen, meter, "keen") * (n / self.keen_mass)
@@ -279,8 +279,10 @@ def _safe_cap(terms: Terms, budgets: PersonBudgets) -> int:
     caps = np.geomspace(e[0], e[-1], 400)
     best = int(np.argmin(worst(caps)))
     caps = np.concatenate([caps[:1], np.geomspace(caps[max(0, best - 1)], caps[min(caps.size - 1, best + 1)], 400)])
-    found = int(caps[int(np.argmin(worst(caps)))] * NANO)
-    return max(int(budgets.levels[0]), min(found, int(budgets.levels[-1])))
+    errors = worst(caps)
+    if errors[0] <= 1.02**2 * errors.min():  # nobody is seen in part
+        return int(budgets.levels[0])
+    return max(int(budgets.levels[0]), min(int(caps[int(np.argmin(errors))] * NANO), int(budgets.levels[-1])))
 
 
 MECHANISM = Mechanism(
