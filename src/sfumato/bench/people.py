@@ -21,6 +21,7 @@ from sfumato.bench.people_data import PROFILES, SIZES, draw_budgets, roster
 from sfumato.bench.people_leaning import FOLLOWS, leaning, leaning_claims
 from sfumato.bench.people_learning import learn, learning_claims
 from sfumato.bench.people_partition import big_count, partition_claims, partition_times
+from sfumato.privacy import PersonBudgets
 
 PARTS = ("counts", "ranges", "partition", "learning", "leaning", "coverage", "consent", "cells", "big_count")
 
@@ -130,6 +131,7 @@ def plots(folder: Path) -> list[Path]:
     rng = np.random.default_rng(2)
     tiers, _ = roster(draw_budgets("three tiers", 190_000, rng))
     save("preview", plot_options(preview_count(tiers)).figure)
+    save("gaps", _gaps_picture(tiers))
     uniform, _ = roster(draw_budgets("uniform", 190_000, rng), decimals=4)
     figure, axes = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained")
     for ax, mechanism in zip(axes, ("affine", "partition"), strict=True):
@@ -149,3 +151,12 @@ def plots(folder: Path) -> list[Path]:
         plot_threshold_sweep((sweep / NANO).tolist(), errors, others, ax, title=f"{profile}, 370,000 people")
     save("threshold-sweep", figure)
     return made
+
+
+def _gaps_picture(tiers: PersonBudgets) -> Any:
+    """The error of every mechanism against the gap between the stricter people and the rest."""
+    from sfumato.people import preview_count
+    from sfumato.people.plots import plot_gaps
+
+    known = {o.mechanism: o.errors for o in preview_count(tiers) if o.errors is not None}
+    return plot_gaps({name: (e.independent, *e.at, e.worst) for name, e in known.items()}, chosen="adaptive").figure

@@ -94,7 +94,7 @@ def error_table(sizes: tuple[int, ...], progress: Callable[[str], None]) -> dict
             row["sampling, best"] = min(_sampling_rmse(q, t, variance, share) for t in grid)
             row["sampling, mean"] = _sampling_rmse(q, mean, variance, share)
             row["exponential"] = plan_offer(Question(budgets, selectivity=share), "exponential").plan.expected_rmse
-            auto = preview(Question(budgets, selectivity=share))[0]
+            auto = preview(Question(budgets, selectivity=share), independent=True)[0]
             row["auto"] = (
                 _linear_rmse(auto.plan, variance) if isinstance(auto.plan, LinearPlan) else float(auto.expected_rmse or 0)
             )

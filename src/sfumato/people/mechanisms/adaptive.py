@@ -31,7 +31,7 @@ from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.estimate import Bracket, Estimate
 from sfumato.people.gaps import cuts, patterns
 from sfumato.people.headline import P_VALUE
-from sfumato.people.linear import LinearPlan, describe_cap, weighted_mean
+from sfumato.people.linear import LinearPlan, describe_cap, lattice_words, weighted_mean
 from sfumato.people.mechanisms.affine import affine_plan
 from sfumato.people.mechanisms.robust import robust_plan
 from sfumato.people.mechanisms.simple import minimum_plan
@@ -172,9 +172,12 @@ class AdaptivePlan:
             guarantee=meter.guarantee(),
             mechanism=self.mechanism,
             expected_rmse=self.expected_rmse,
+            rounding=q.rounding_bound,
             parameters={
                 "safe": dict(self.safe.parameters),
                 "keen": dict(self.keen.parameters),
+                "weight": self.weight,
+                **lattice_words(q, q.rounding_bound),
             },
             warnings=first.warnings,
             details={"safe_value": first.value, "keen_value": second.value, P_VALUE: self._p_value(moved, variance)},
