@@ -36,6 +36,10 @@ class CellBracket:
         So many rows may be missing from any set of cells, whatever the data; an interval is centred on half of them.
     rows : int
         How many rows of one person may count.
+    heads : tuple of float
+        Scales of what each noisy head count of a private roster adds to a set of cells that holds everybody (see `linear`).
+        A set with a share of the people has that share of it if budgets are independent of the values, and may have all
+        of it (with its share of those who are `missing`) for any data.
     """
 
     values: Floats
@@ -44,24 +48,36 @@ class CellBracket:
     imbalance: float = 0.0
     missing: float = 0.0
     rows: int = 1
+    heads: tuple[float, ...] = ()
 
     def spreads(self, counts: Floats) -> Floats:
         """Standard deviation that unequal weights cause in sets of cells with these `counts`."""
         mean = np.clip(counts / self.people, 0.0, self.rows)
         variance = np.maximum(mean * (self.rows - mean), 1 / self.people)
-        return np.asarray(self.people * np.sqrt(variance * self.imbalance))
+        spread = self.people**2 * variance * self.imbalance
+        if self.heads and not self.missing:
+            spread = spread + 2 * mean**2 * float(np.square(self.heads).sum()) / self.rows**2
+        return np.asarray(np.sqrt(spread))
+
+    @property
+    def _whole(self) -> tuple[float, ...]:
+        """Head noise that counts in full whatever the cells: that of how many are missing."""
+        return self.heads if self.missing else ()
 
     def over(self, mask: NDArray[np.bool_]) -> Bracket:
         """The cells of a flat `mask` together."""
         value = float(self.values[mask].sum()) + self.missing / 2
         spread = float(self.spreads(np.array([value]))[0])
-        return Bracket(value, LaplacePlusNormal((self.scale,) * int(mask.sum()), spread), self.missing / 2)
+        return Bracket(value, LaplacePlusNormal((self.scale,) * int(mask.sum()), spread, self._whole), self.missing / 2)
 
     def halfwidths(self, confidence: float) -> Floats:
         """Of the interval of every cell on its own."""
         spreads, place = np.unique(self.spreads(self.values), return_inverse=True)
         wanted = spreads if spreads.size <= _ONE_BY_ONE else np.linspace(spreads[0], spreads[-1], _CURVE)
-        found = [halfwidth(LaplacePlusNormal((self.scale,), sd), self.missing / 2, confidence) for sd in wanted.tolist()]
+        found = [
+            halfwidth(LaplacePlusNormal((self.scale,), sd, self._whole), self.missing / 2, confidence)
+            for sd in wanted.tolist()
+        ]
         return np.asarray(np.interp(spreads, wanted, found)[place.reshape(-1)])
 
     def interval(self, confidence: float) -> tuple[Floats, Floats]:
@@ -73,12 +89,13 @@ class CellBracket:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists."""
         plain = {name: getattr(self, name) for name in ("people", "scale", "imbalance", "missing", "rows")}
-        return {"values": self.values.tolist(), **plain}
+        return {"values": self.values.tolist(), **plain, **({"heads": list(self.heads)} if self.heads else {})}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The bracket that `to_dict` wrote down as `data`."""
-        return cls(**{**data, "values": np.array(data["values"], dtype=np.float64)})
+        read = {"values": np.array(data["values"], dtype=np.float64), "heads": tuple(data.get("heads", ()))}
+        return cls(**{**data, **read})
 
 
 def halfwidth(law: LaplacePlusNormal, bias: float, confidence: float) -> float:

@@ -18,7 +18,6 @@ from sfumato.releases.plan import Plan, read_plan
 from sfumato.tables.living import LivingRoster
 
 if TYPE_CHECKING:
-    from sfumato.privacy.budgets import PersonBudgets
     from sfumato.tables import Roster
 
 
@@ -43,13 +42,13 @@ def people(plan: Plan | str | Path) -> Life:
             "the people of this plan do not change: say `living = true` under [people], with its tiers, to let them join, "
             "change their grant and withdraw"
         )
-    return ledger_of(loaded, None).people(loaded.dataset)
+    caps = {"epsilon": loaded.epsilon, "attributes": loaded.attributes, "recipients": loaded.recipients}
+    return ledger_of(loaded, **caps).people(loaded.dataset)
 
 
-def ledger_of(plan: Plan, budgets: PersonBudgets | None) -> Ledger:
-    """The plan's ledger, with its dataset registered."""
-    caps: dict[str, Any] = {"attributes": plan.attributes, "recipients": plan.recipients}
-    return opened(plan.ledger, plan.dataset, plan.roster(), epsilon=plan.epsilon, people=budgets, **caps)
+def ledger_of(plan: Plan, **caps: Any) -> Ledger:
+    """The plan's ledger, with its dataset registered under its `caps`."""
+    return opened(plan.ledger, plan.dataset, plan.roster(), **caps)
 
 
 def opened(location: str | Path, dataset: str, roster: Roster | None, **caps: Any) -> Ledger:
@@ -60,7 +59,7 @@ def opened(location: str | Path, dataset: str, roster: Roster | None, **caps: An
         return ledger
     ledger = Ledger.open(location, key=roster.key_file)
     per_period = {name: as_epsilon(nano) for name, nano in roster.per_period} or None
-    menu = {**caps, "people": roster.menu(), "living": True, "period": roster.period, "per_period": per_period}
+    menu = {**caps, "people": roster.menu, "living": True, "period": roster.period, "per_period": per_period}
     ledger.register(dataset, **menu)
     return ledger
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -15,25 +15,25 @@ from sfumato.offers import Facts, Request
 from sfumato.privacy.source import Source
 from sfumato.privacy.units import Epsilon
 from sfumato.releases import folder as folders
-from sfumato.releases.asking import Asked, Common, Preview
+from sfumato.releases.asking import Asked, Preview
 from sfumato.releases.certificate import certificate, in_words
+from sfumato.releases.heads import known_heads, of_heads, private_facts, seen_beforehand, try_out
 from sfumato.releases.keeping import Kept, warn_of
 from sfumato.releases.kinds import KindName
-from sfumato.releases.pipeline import charge_and_run, living_text, price
+from sfumato.releases.pipeline import Priced, charge_and_run, living_text, price
 from sfumato.releases.plan import parse_request
 from sfumato.releases.plan_people import opened
+from sfumato.releases.questions import Questions
 from sfumato.results import Result
 from sfumato.tables.living import LivingRoster
 
 if TYPE_CHECKING:
-    from sfumato.grids import Network, Synopsis
-    from sfumato.histograms import Histogram
-    from sfumato.people import Estimate
+    from sfumato.people.head_counts import HeadCounts
     from sfumato.privacy.budgets import PersonBudgets
-    from sfumato.tables import Dataset, Schema
+    from sfumato.tables import Dataset, Roster, Schema
 
 
-class Table:
+class Table(Questions):
     """A private table with its public schema, its people's budgets and its ledger. Made by `open`.
 
     Every method prices its request from public facts, charges the ledger, and only then reads the table. The same request
@@ -82,18 +82,20 @@ class Table:
 
     @property
     def budgets(self) -> PersonBudgets | None:
-        """The public roster, compressed; None when one ε holds for all."""
+        """The public roster, compressed, or a private one with noisy counts once there are any; None when one ε holds."""
         return self.facts.budgets
 
     @property
     def facts(self) -> Facts:
-        """The public facts that prices come from. Reads the roster, never the table."""
+        """The public facts that prices come from. Reads a public roster, never the table or a private one."""
         if self._facts is None:
             roster = self.dataset.budgets
             if roster is None:
                 self._facts = Facts(self.schema, rows=self._rows)
             elif isinstance(roster, LivingRoster):
                 self._facts = Facts(self.schema, roster=roster)  # who takes part, at what, is the ledger's to say
+            elif roster.private:  # not kept: heads may be counted at any time
+                return private_facts(self.schema, roster, self._rows, self._known_heads(roster))
             else:
                 people = roster.head_counts()
                 self._facts = Facts(self.schema, people, roster, self._rows or people.people)
@@ -113,7 +115,11 @@ class Table:
                 location = Path(self._folder.name) / "session.ledger"
             elif self._source.private:
                 warn_of(self._kept.fresh())  # before the charge: whoever makes this an error is stopped in time
-            self._ledger = opened(location, self.name, self.dataset.budgets, epsilon=self._epsilon, people=self.budgets)
+            roster = self.dataset.budgets
+            private = roster is not None and roster.private
+            people = roster.menu if roster is not None and private else self.budgets
+            caps: dict[str, Any] = {"epsilon": self._epsilon, "people": people, "private": private}
+            self._ledger = opened(location, self.name, roster, **caps)
         return self._ledger
 
     @property
@@ -151,139 +157,22 @@ class Table:
             Prints as a table; a sequence of `Offer`.
         """
         found = () if self.facts.roster is None else self.facts.roster.findings()
-        priced = price(self._request(kind, asked), self.facts, self._standing())
+        request, roster = self._request(kind, asked), self.dataset.budgets
+        counting = None
+        if roster is not None and roster.private and self._known_heads(roster) is None:
+            counting = of_heads(self.schema, roster)
+        priced, notes = seen_beforehand(request, self.facts, counting, self._standing())
+        found = (*found, *notes)
         # A ledger on a server is not asked: a preview works without it.
         fresh = self._kept.fresh() if self._source.private and self._kept.in_file else ()
-        return Preview(priced, (*found, *self._notes(), *fresh))
-
-    def count(
-        self,
-        *,
-        where: str | None = None,
-        selectivity: float | None = None,
-        **common: Unpack[Common],
-    ) -> Estimate:
-        """How many rows satisfy a condition.
-
-        Parameters
-        ----------
-        where : str, optional
-            The condition; everybody if left out.
-        selectivity : float, optional
-            A public guess of the share of rows that satisfy it.
-        common
-            What the price is and who pays it: see the class.
-
-        Returns
-        -------
-        Estimate
-        """
-        asked = {"where": where, "selectivity": selectivity}
-        return cast("Estimate", self._release("count", asked, common))
-
-    def sum(self, column: str, *, where: str | None = None, **common: Unpack[Common]) -> Estimate:
-        """The sum of a numeric column over the rows that satisfy a condition.
-
-        Parameters
-        ----------
-        column : str
-            Numeric in the schema; values are clamped to its bounds.
-        where : str, optional
-            The condition.
-        common
-            What the price is and who pays it: see the class.
-
-        Returns
-        -------
-        Estimate
-        """
-        asked = {"column": column, "where": where}
-        return cast("Estimate", self._release("sum", asked, common))
-
-    def mean(self, column: str, *, where: str | None = None, **common: Unpack[Common]) -> Estimate:
-        """The mean of a numeric column over the rows that satisfy a condition.
-
-        Parameters
-        ----------
-        column : str
-            Numeric in the schema; values are clamped to its bounds.
-        where : str, optional
-            The condition.
-        common
-            What the price is and who pays it: see the class.
-
-        Returns
-        -------
-        Estimate
-        """
-        asked = {"column": column, "where": where}
-        return cast("Estimate", self._release("mean", asked, common))
-
-    def histogram(
-        self,
-        *columns: str,
-        where: str | None = None,
-        purpose: str | None = None,
-        bin_budgets: Sequence[float] | None = None,
-        **common: Unpack[Common],
-    ) -> Histogram:
-        """Counts per cell of one or more columns.
-
-        Parameters
-        ----------
-        columns : str
-            Names of columns.
-        where : str, optional
-            The condition.
-        purpose : "shape" or "ranges", optional
-            What it is for: its shape (the default), or sums over ranges of bins.
-        bin_budgets : one ε per cell, optional
-            What a person may lose by their rows in each cell, compared with these rows absent.
-        common
-            What the price is and who pays it: see the class.
-
-        Returns
-        -------
-        Histogram
-        """
-        asked = {"columns": list(columns), "where": where, "purpose": purpose, "bin_budgets": bin_budgets}
-        return cast("Histogram", self._release("histogram", asked, common))
-
-    def synthesize(
-        self,
-        *,
-        target: str,
-        where: str | None = None,
-        attributes: Sequence[str] | None = None,
-        **common: Unpack[Common],
-    ) -> Synopsis | Network:
-        """A synthetic table for predicting `target`.
-
-        Parameters
-        ----------
-        target : str
-            The column to predict.
-        where : str, optional
-            The condition.
-        attributes : sequence of str, optional
-            The predictors to consider; every other column if left out.
-        common
-            What the price is and who pays it: see the class.
-
-        Returns
-        -------
-        Synopsis or Network
-        """
-        asked = {"target": target, "where": where, "attributes": attributes}
-        return cast("Synopsis | Network", self._release("synthesize", asked, common))
-
-    def release(self, kind: KindName, **asked: Unpack[Asked]) -> Result:
-        """Make a release of any `kind`; `asked` are the keys that a plan's ``[[release]]`` has. See `preview`."""
-        return self._release(kind, {}, asked)
+        shown = counting if priced is None else priced
+        assert shown is not None
+        return Preview(shown, (*found, *self._notes(), *fresh))
 
     def _release(self, kind: str, given: Mapping[str, Any], common: Mapping[str, Any]) -> Result:
         request = self._request(kind, {**given, **common})
-        if request.epsilon is None and request.share is None and self.dataset.budgets is not None:
+        roster = self.dataset.budgets
+        if request.epsilon is None and request.share is None and roster is not None:
             raise InputError(
                 "say how much this may cost: share=0.1 for a tenth of everyone's own budget (share=1 for all of it), or "
                 "epsilon=... for one ε for all"
@@ -295,7 +184,34 @@ class Table:
             paid = self.ledger.find(self.name, text, recipient=request.recipient)
             if paid is not None:  # before it is priced: perhaps nobody has anything left
                 return folders.recalled(paid.artefact, request.name)
-        priced = price(request, self.facts, standing)
+        elif roster is not None and roster.private and request.epsilon is None:
+            try_out(request, self.schema, roster)  # a typo must not cost the head counts
+            self.head_counts()
+        return self._made(price(request, self.facts, standing))
+
+    def head_counts(self) -> HeadCounts:
+        """Noisy head counts of a private roster: its first release, made once and at no cost ever after.
+
+        What draws on everyone's own budget makes them by itself, for the part of every budget that the roster's
+        `head_share` says. Everything after them is computed from these counts.
+
+        Returns
+        -------
+        HeadCounts
+        """
+        roster = self.dataset.budgets
+        if roster is None or not roster.private:
+            raise InputError("this table has no private roster: head counts of a public one are Table.budgets")
+        known = self._known_heads(roster)
+        return cast("HeadCounts", self._made(of_heads(self.schema, roster))) if known is None else known
+
+    def _known_heads(self, roster: Roster) -> HeadCounts | None:
+        """The head counts that the ledger has; one on a server is asked once it was opened."""
+        place = self._ledger or (self._kept.ledger if self._kept.in_file else None)
+        return known_heads(of_heads(self.schema, roster), place, self.name, self._source)
+
+    def _made(self, priced: Priced) -> Result:
+        """Charge, run, remember; or bring back what was paid for."""
 
         def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
             said: dict[str, Any] = {"reservation": reservation.id, "fingerprint": fingerprint, "notes": self._notes()}
@@ -311,7 +227,7 @@ class Table:
             source=self._source,
             finish=finish,
         )
-        return folders.recalled(reservation.artefact, request.name) if done is None else done.result
+        return folders.recalled(reservation.artefact, priced.request.name) if done is None else done.result
 
     def _standing(self, *, binding: bool = False) -> Standing | None:
         """Where the people of a living roster stand; `binding` first applies what they have lowered since."""

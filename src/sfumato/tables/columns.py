@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 from typing import Any
 
@@ -152,3 +153,13 @@ def _paired(parts: Sequence[Expr], join: Any) -> Expr:
     while len(parts) > 2:
         parts = [reduce(join, parts[i : i + 2]) for i in range(0, len(parts), 2)]
     return reduce(join, parts)
+
+
+def part_of(nano: Expr, fraction: Fraction) -> Expr:
+    """floor(nano * fraction) in 64 bits: quotient and remainder apart, so that no product overflows."""
+    import ibis
+
+    top, bottom = (ibis.literal(n, type="int64") for n in (fraction.numerator, fraction.denominator))
+    rest = nano % bottom
+    whole = (nano - rest) // bottom
+    return (whole * top + (rest * top - (rest * top) % bottom) // bottom).cast("int64")

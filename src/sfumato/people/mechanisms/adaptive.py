@@ -68,12 +68,13 @@ class AdaptivePlan:
     @property
     def safe_scale(self) -> float:
         """s, in the unit of the answer."""
-        return float(self.safe.noise_scales[0])
+        heads = self.safe.head_variance(self.question.largest)
+        return float(np.sqrt(self.safe.noise_scales[0] ** 2 + heads / 2))
 
     def _spread(self, variance: float) -> float:
         """A: the error of the keen sum under independence, in scales of the safe noise."""
         assert self.keen is not None
-        noise = 2 * float(np.square(self.keen.noise_scales).sum())
+        noise = 2 * float(np.square(self.keen.noise_scales).sum()) + self.keen.head_variance(self.question.likely)
         return float(np.sqrt(self.keen.spread(variance) ** 2 + noise)) / self.safe_scale
 
     @cached_property
@@ -201,9 +202,18 @@ def adaptive_plan(question: Question) -> AdaptivePlan:
     left = question.levels // question.cost - used
     if not int(np.dot(left > 0, question.budgets.counts > 0)):
         return AdaptivePlan(question, safe, None)
-    cap = best_cap(question.budgets, left, question.variance, 2 * (1e9 * question.divisor) ** 2)
+    if question.budgets.noise is None:
+        cap = best_cap(question.budgets, left, question.variance, 2 * (1e9 * question.divisor) ** 2)
+    else:
+        cap = _searched_cap(question, left)
     keen = weighted_mean("adaptive, keen", question, np.minimum(left, cap), cap=describe_cap(Nano(cap * question.cost)))
     return AdaptivePlan(question, replace(safe, mechanism="adaptive, safe"), keen)
+
+
+def _searched_cap(question: Question, left: NDArray[np.int64]) -> int:
+    """The same where head counts are noisy, by the error formula of the sum itself."""
+    caps = np.unique(np.geomspace(max(1, int(left[left > 0].min())), int(left.max()), 60).astype(np.int64)).tolist()
+    return int(min(caps, key=lambda cap: weighted_mean("", question, np.minimum(left, cap)).expected_rmse))
 
 
 def best_cap(budgets: PersonBudgets, left: NDArray[np.int64], variance: float, noise: float) -> int:

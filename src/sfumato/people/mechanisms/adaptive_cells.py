@@ -118,7 +118,18 @@ class AdaptiveHistogramPlan:
 
     def _keen_bracket(self, counts: Floats) -> CellBracket:
         n, rows = self.budgets.people, self.terms.rows_per_person
-        return CellBracket(counts, n, NANO * n / self.keen_mass, self.imbalance, rows=rows)
+        return CellBracket(counts, n, NANO * n / self.keen_mass, self.imbalance, rows=rows, heads=self._keen_heads)
+
+    @property
+    def _keen_heads(self) -> tuple[float, ...]:
+        """What noisy head counts of a private roster add to a keen bin that holds everybody (see `linear`)."""
+        assert self.keen is not None
+        return self._of_heads(self.budgets.people * self.keen / self.keen_mass)
+
+    def _of_heads(self, influence: Floats) -> tuple[float, ...]:
+        if self.budgets.noise is None:
+            return ()
+        return tuple((np.abs(influence - 1) * self.terms.rows_per_person * self.budgets.noise).tolist())
 
     def _variances(self, counts: Floats) -> Floats:
         """A² per bin, where the keen histogram has these `counts`."""
@@ -176,7 +187,8 @@ class AdaptiveHistogramPlan:
         n, size, scale = self.budgets.people, self.bins.size, self.safe_scale
         seen = self._noisy(sums, self.safe, meter, "safe") / self.full
         rows = self.terms.rows_per_person
-        safe = CellBracket(seen, n, scale, missing=self.unseen, rows=rows)
+        heads = self._of_heads(self.safe / self.full) if self.unseen else ()
+        safe = CellBracket(seen, n, scale, missing=self.unseen, rows=rows, heads=heads)
         keen, counts = safe, seen + self.unseen / size
         independent = None
         if self.keen is not None:
