@@ -387,3 +387,20 @@ def test_many_choices_and_one_among_them(ledger: Ledger, life: Life) -> None:
     life.epoch()
     assert cohorts(life) == [(None, E // 20, 0, E // 20, 2500), (None, E // 2, 0, E // 2, 2499)]
     ledger.verify("clinic")
+
+
+def test_who_withdraws_before_they_were_in_is_not_brought_in_by_an_import(life: Life) -> None:
+    life.join("ann", "open")
+    life.withdraw("ann")
+    assert life.bring(["ann", "ben"], "open") == Pending(join=1)
+    assert life.epoch().joined == 1
+    assert [life.knows(name) for name in ("ann", "ben")] == [False, True]
+
+
+def test_a_missing_grant_is_no_withdrawal(life: Life) -> None:
+    life.join("ann", "open")
+    life.epoch()
+    for act in (life.join, life.change):
+        with pytest.raises(InputError, match="a grant must be a finite number, got None"):
+            act("ann", None)  # type: ignore[arg-type]
+    assert life.pending().total == 0

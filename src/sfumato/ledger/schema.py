@@ -194,7 +194,7 @@ changes = Table(
     CheckConstraint(f"at {_MINUTE}", name="ledger_changes_minute"),
 )
 
-# Who changed, by 1,024 places.
+# Who changed, by 4,096 places.
 change_chunks = Table(
     "ledger_change_chunks",
     metadata,
@@ -220,7 +220,7 @@ life_charges = Table(
     Index("ledger_life_charges_turns", "dataset_id", "turn"),
 )
 
-# What each person paid, by 1,024 places; a chunk in which nobody paid is left out.
+# What each person paid, by 4,096 places; a chunk in which nobody paid is left out.
 charge_chunks = Table(
     "ledger_charge_chunks",
     metadata,
