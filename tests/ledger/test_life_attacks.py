@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import BudgetError, InputError, LedgerError
-from sfumato.ledger import Ledger, clock
+from sfumato.ledger import Ledger, clock, persons
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 
@@ -239,3 +239,11 @@ def test_who_cannot_pay_in_a_private_roster_takes_no_part(where: str, tmp_path: 
         release = ledger.reserve("clinic", Charge.of("0.06"), request=f"release {number}")
         assert life.receipt("ana").spent == paid
         assert life.taking_part(release.id, ["ana", "ben"]).tolist() == [-1 if number else 0, 1]
+
+
+def test_without_the_key_nobody_can_be_looked_up() -> None:
+    keys = [bytes([number]) * persons.KEY_BYTES for number in range(2)]
+    one, two = (persons.hashes(key, "clinic", ["ana", "ben"]) for key in keys)
+    assert not set(one["high"].tolist()) & set(two["high"].tolist()), "a hash does not depend on the key"
+    again = persons.hashes(keys[0], "clinic", ["ana", "ben"])
+    assert one.tobytes() == again.tobytes()
