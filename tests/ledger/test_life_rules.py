@@ -346,8 +346,9 @@ def test_a_private_roster_tells_nobody_who_cannot_pay(where: str, tmp_path: Path
     ledger = Ledger.open(where, key=tmp_path / "people.key")
     ledger.register("clinic", people=MENU, living=True, private=True)
     life = ledger.people("clinic")
-    life.bring(["ann", "ben", "cyd"], ["open", "strict", "strict"])
-    life.epoch()
+    assert life.bring(["ann", "ben", "cyd"], ["open", "strict", "strict"]) == Pending()
+    closed = life.epoch()
+    assert (closed.number, closed.people, closed.joined, closed.cohorts) == (1, 0, 0, 0)
     shown = life.standing()
     assert (shown.tiers, shown.heads.tolist(), shown.left.tolist()) == (("strict", "open"), [0, 0], [E // 10, E])
     first = ledger.reserve("clinic", Charge.of_people([6 * E // 100, E // 2]), request="a").id
@@ -365,3 +366,41 @@ def test_a_private_roster_tells_nobody_who_cannot_pay(where: str, tmp_path: Path
     with pytest.raises(InputError, match="3 person groups but the ledger's roster has 2"):
         ledger.reserve("clinic", Charge.of_people([1, 1, 1]), request="d")
     ledger.verify("clinic")
+
+
+def test_many_choices_and_one_among_them(ledger: Ledger, life: Life) -> None:
+    everybody = np.arange(5000)
+    life.bring(everybody, "strict")
+    assert life.receipt(4321).waiting == "strict"
+    life.join("4321", "open")
+    assert life.receipt(4321).waiting == "open"
+    life.epoch()
+    assert life.receipt(4321).tier == "open"
+    assert life.receipt(4321).waiting is None
+    grants = np.where(everybody % 2, 0.05, 0.5)
+    assert life.bring(everybody, grants) == Pending(raise_=2500, lower=2500)
+    assert [life.receipt(n).waiting for n in (4320, 4321)] == ["0.5", "0.05"]
+    life.withdraw(4320)
+    assert life.bind() is not None
+    assert life.pending().raise_ == 2499
+    assert life.receipt(4320).withdrawn
+    life.epoch()
+    assert cohorts(life) == [(None, E // 20, 0, E // 20, 2500), (None, E // 2, 0, E // 2, 2499)]
+    ledger.verify("clinic")
+
+
+def test_who_withdraws_before_they_were_in_is_not_brought_in_by_an_import(life: Life) -> None:
+    life.join("ann", "open")
+    life.withdraw("ann")
+    assert life.bring(["ann", "ben"], "open") == Pending(join=1)
+    assert life.epoch().joined == 1
+    assert [life.knows(name) for name in ("ann", "ben")] == [False, True]
+
+
+def test_a_missing_grant_is_no_withdrawal(life: Life) -> None:
+    life.join("ann", "open")
+    life.epoch()
+    for act in (life.join, life.change):
+        with pytest.raises(InputError, match="a grant must be a finite number, got None"):
+            act("ann", None)  # type: ignore[arg-type]
+    assert life.pending().total == 0

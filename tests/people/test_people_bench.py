@@ -49,7 +49,7 @@ def test_small_table_holds_its_claims():
 def test_simulated_range_counts_and_learning_run():
     found = range_counts(2000, queries=4, attributes=(1,), profiles=("three tiers",), progress=lambda _: None)
     row = found["three tiers, 1 attributes"]
-    assert row["affine"]["rmse"] < row["exponential"]["rmse"]
+    assert row["affine"]["rmse"] < row["minimum"]["rmse"]
     learned = learn(repeats=2, train=2000, losses=("logistic",), data=None, progress=lambda _: None)
     assert len(learning_claims(learned)) == 3
     assert 0.5 < learned["logistic, three tiers"]["weighted"]["auc"] <= 1
@@ -95,9 +95,7 @@ def test_the_table_of_histograms_holds_its_claims():
 
 
 def test_a_model_leans_where_budgets_follow_the_label():
-    found = leaning(
-        repeats=1, train=4000, data=None, progress=lambda _: None, follows=("nothing", "sex, unseen", "the label")
-    )
+    found = leaning(repeats=1, train=2000, data=None, progress=lambda _: None, follows=("sex, unseen", "the label"))
     ways = found["budgets follow the label"]
     assert ways["as granted"]["off without noise"] < -0.03  # the strict are those with the label: it is predicted too seldom
     assert abs(ways["in proportion"]["off without noise"]) < 0.02

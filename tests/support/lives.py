@@ -85,8 +85,11 @@ class Lives:
         """An import: it brings nobody back who withdrew, or said so."""
         missing = [n for n in {*self.people, *self.waiting} - brought.keys() if self.is_part(n) or n in self.waiting]
         for name, grant in brought.items():
-            leaving = self.waiting[name] is None if name in self.waiting else not self.is_part(name)
-            if name not in self.people or not leaving:
+            if name in self.waiting:
+                leaving = self.waiting[name] is None
+            else:
+                leaving = name in self.people and not self.is_part(name)
+            if not leaving:
                 self.choose(name, grant)
         if withdraw_missing:
             for name in missing:

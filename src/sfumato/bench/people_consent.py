@@ -44,6 +44,11 @@ class _Tabulated(AdaptivePlan):
         return Shrinkage.of(float(f"{self._spread(variance):.2g}"), weight=self.weight)
 
 
+def tabulated(plan: AdaptivePlan) -> AdaptivePlan:
+    """The plan for many draws: the same sums, the same ψ to within a percent of its spread."""
+    return _Tabulated(plan.question, plan.safe, plan.keen)
+
+
 @cache
 def rosters() -> dict[str, PersonBudgets]:
     """The rosters by name."""
@@ -137,8 +142,7 @@ def _dealt(heads: Integers, positives: Integers, rng: np.random.Generator) -> In
 
 def _plans(budgets: PersonBudgets) -> dict[str, Any]:
     plans = {way: plan_offer(Question(budgets, selectivity=RATE), way).plan for way in WAYS}
-    adaptive = plans["adaptive"]
-    return plans | {"adaptive": _Tabulated(adaptive.question, adaptive.safe, adaptive.keen)}
+    return plans | {"adaptive": tabulated(plans["adaptive"])}
 
 
 def _expected(plans: dict[str, Any]) -> dict[str, float]:

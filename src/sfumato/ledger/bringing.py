@@ -48,7 +48,7 @@ def bring(
     if not len(waiting):  # who waits for something else takes it back by this; the others need no line
         kept = kept[_differs(now, kept)]
     both = _joined(kept, stay)
-    choices.write(connection, dataset_id, both, int(_lowering(now, both).sum()))
+    choices.write(connection, dataset_id, both, _lowering(now, both))
     return by_kind(now, both)
 
 
@@ -60,6 +60,11 @@ def bring_fixed(
     if group is None:
         raise LedgerError(f"{dataset!r} was registered without people; register it under a new name, with living=True")
     roster = group.people
+    if roster.private:
+        raise LedgerError(
+            f"the roster of {dataset!r} is private: no head counts are kept that people could be matched with. Register it "
+            "under a new name, with living=True and private=True"
+        )
     menu = Menu(roster.levels, roster.names)
     amounts, tiers, caps = menus.granted(menu, grants, len(hashed))
     if (tiers < 0).any():
@@ -119,7 +124,13 @@ def _withdrew(now: State, waiting: Choices, chosen: Choices) -> NDArray[np.bool_
     out = now.tiers == GONE
     asked = waiting.known
     out[waiting.places[asked]] = waiting.tiers[asked] == GONE
-    found: NDArray[np.bool_] = chosen.known & np.append(out, False)[np.where(chosen.known, chosen.places, -1)]
+    refused = waiting.people[~asked & (waiting.tiers == GONE)].copy()  # newcomers who joined and took it back
+    refused["place"] = 0
+    found: NDArray[np.bool_] = np.where(
+        chosen.known,
+        np.append(out, False)[np.where(chosen.known, chosen.places, -1)],
+        persons.match(refused, chosen.people) >= 0,
+    )
     return found
 
 

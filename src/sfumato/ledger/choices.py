@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, func, insert, select
 
 from sfumato.ledger import schema
-from sfumato.ledger.packing import squeeze, widen
+from sfumato.ledger.packing import CHUNK, squeeze, widen
 from sfumato.ledger.persons import MEMBER
 from sfumato.ledger.state import GONE
 from sfumato.privacy.units import NanoArray
@@ -72,22 +72,43 @@ def lowers(chosen: Choices, grants: NanoArray, tiers: NDArray[np.int64], caps: N
     return found
 
 
-def write(connection: Connection, dataset_id: int, chosen: Choices, lowering: int) -> None:
-    """Keep choices, after those that are there."""
-    if not len(chosen):
-        return
-    newcomers = chosen.people[~chosen.known].astype(MEMBER)
-    columns = squeeze([chosen.known, chosen.grants, chosen.tiers, chosen.caps])
-    places = squeeze([chosen.people["place"][chosen.known]])
-    sizes = np.array([len(columns), len(places)], dtype="<u8").tobytes()
-    row = {"people": len(chosen), "lowers": lowering, "entries": sizes + columns + places + newcomers.tobytes()}
-    connection.execute(insert(schema.choices).values(dataset_id=dataset_id, **row))
+def write(connection: Connection, dataset_id: int, chosen: Choices, lowering: NDArray[np.bool_]) -> None:
+    """Keep choices, one per person, after those that are there; `lowering` says which of them take something away."""
+    rows = []
+    for which in (np.flatnonzero(chosen.known), np.flatnonzero(~chosen.known)):
+        keys = _keys(chosen[which])
+        order = np.argsort(keys, kind="stable")
+        for start in range(0, len(which), CHUNK):
+            part = order[start : start + CHUNK]
+            some = chosen[which[part]]
+            row = {"first": int(keys[part[0]]), "last": int(keys[part[-1]]), "lowers": int(lowering[which[part]].sum())}
+            rows.append({"dataset_id": dataset_id, **row, "entries": _packed(some)})
+    if rows:
+        connection.execute(insert(schema.choices), rows)
 
 
-def read(connection: Connection, dataset_id: int) -> tuple[Choices, int]:
-    """Everything that waits, oldest first, and the number of its last line (0: nothing waits)."""
+def _keys(chosen: Choices) -> NDArray[np.int64]:
+    """What choices are found by: places of known people, and numbers below 0 for newcomers."""
+    first_bytes = (chosen.people["high"].astype(np.uint64) >> np.uint64(56)).astype(np.int64)
+    return np.where(chosen.known, chosen.places, first_bytes - 256)
+
+
+def _packed(chosen: Choices) -> bytes:
+    known = bool(chosen.known[0])
+    who = squeeze([chosen.places]) if known else chosen.people.astype(MEMBER).tobytes()
+    columns = squeeze([chosen.grants, chosen.tiers, chosen.caps])
+    return np.array([known, len(columns)], dtype="<u4").tobytes() + columns + who
+
+
+def read(connection: Connection, dataset_id: int, only: int | None = None) -> tuple[Choices, int]:
+    """Everything that waits, oldest first, and the number of its last line (0: nothing waits).
+
+    `only` leaves out most of what is not about one person: their place, or the first byte of their hash less 256.
+    """
     table = schema.choices
     query = select(table.c.id, table.c.entries).where(table.c.dataset_id == dataset_id).order_by(table.c.id)
+    if only is not None:
+        query = query.where(table.c.first <= only, table.c.last >= only)
     last, parts = 0, [none()]
     for number, entries in connection.execute(query):
         last = int(number)
@@ -97,14 +118,14 @@ def read(connection: Connection, dataset_id: int) -> tuple[Choices, int]:
 
 
 def _choices(raw: bytes) -> Choices:
-    first, second = np.frombuffer(raw, dtype="<u8", count=2).tolist()
-    known, grants, tiers, caps = widen(raw[16 : 16 + first])
-    (places,) = widen(raw[16 + first : 16 + first + second])
-    here = known.astype(bool)
-    people = np.zeros(len(known), dtype=MEMBER)
-    people["place"][here] = places
-    people[~here] = np.frombuffer(raw, dtype=MEMBER, offset=16 + first + second)
-    return Choices(people, here, grants, tiers, caps)
+    known, size = np.frombuffer(raw, dtype="<u4", count=2).tolist()
+    grants, tiers, caps = widen(raw[8 : 8 + size])
+    people = np.zeros(len(grants), dtype=MEMBER)
+    if known:
+        (people["place"],) = widen(raw[8 + size :])
+    else:
+        people[:] = np.frombuffer(raw, dtype=MEMBER, offset=8 + size)
+    return Choices(people, np.full(len(grants), bool(known)), grants, tiers, caps)
 
 
 def taken_in(connection: Connection, dataset_id: int, last: int) -> None:

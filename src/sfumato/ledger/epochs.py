@@ -46,7 +46,7 @@ def bind(connection: Connection, dataset_id: int, at: str) -> Epoch | None:
     )
     rest = ~less | ((waiting.grants > now[0]) | (waiting.caps > now[2])) & (waiting.tiers != GONE)
     done = take_in(connection, dataset_id, before, lowered, at=at, kind="bind", last=last)
-    choices.write(connection, dataset_id, waiting[rest], 0)
+    choices.write(connection, dataset_id, waiting[rest], np.zeros(int(rest.sum()), dtype=bool))
     return done
 
 

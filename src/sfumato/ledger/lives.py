@@ -25,6 +25,19 @@ if TYPE_CHECKING:
     from sfumato.ledger.database import Store
 
 
+def _listed(people: Any) -> Sequence[Any]:
+    """Plain identifiers from a list, an array or a column."""
+    for method in ("to_pylist", "tolist"):
+        if hasattr(people, method):
+            return list(getattr(people, method)())
+    return list(people)
+
+
+def _shown(done: Epoch, menu: Menu) -> Epoch:
+    """Of a private roster only that an epoch was closed: how many people did what is not told."""
+    return Epoch(done.number, done.at, 0, 0, 0, 0, 0, 0, 0) if menu.private else done
+
+
 class Lives:
     """See `sfumato.ledger.life.Life`, which says what each of these does."""
 
@@ -41,10 +54,10 @@ class Lives:
         self._choose(person, grant, newcomers=False)
 
     def withdraw(self, person: Any) -> None:
-        self._choose(person, None, newcomers=False)
+        self._choose(person, None, newcomers=False, leaves=True)
 
-    def bring(self, people: Sequence[Any], grants: Any, *, missing: str = "stay") -> Pending:
-        listed = people.to_pylist() if hasattr(people, "to_pylist") else people
+    def bring(self, people: Sequence[Any] | NDArray[Any], grants: Any, *, missing: str = "stay") -> Pending:
+        listed = _listed(people)
         if missing not in ("stay", "withdraw"):
             raise InputError(f"missing is 'stay' or 'withdraw', got {missing!r}")
         with self._store.write() as connection:
@@ -55,7 +68,8 @@ class Lives:
             menu = menus.load(connection, dataset_id)
             if menu is None:
                 return bringing.bring_fixed(connection, dataset_id, self._dataset, hashed, grants, clock.now())
-            return bringing.bring(connection, dataset_id, menu, hashed, grants, missing=missing)
+            asked = bringing.bring(connection, dataset_id, menu, hashed, grants, missing=missing)
+            return Pending() if menu.private else asked
 
     def pending(self) -> Pending:
         with self._living() as (connection, dataset_id, menu):
@@ -67,15 +81,16 @@ class Lives:
         written = clock.now() if at is None else clock.written(at)
         with self._store.write() as connection:
             dataset_id = lock(connection, self._dataset)
-            self._menu(connection, dataset_id)
-            return epochs.close(connection, dataset_id, written)
+            menu = self._menu(connection, dataset_id)
+            return _shown(epochs.close(connection, dataset_id, written), menu)
 
     def bind(self) -> Epoch | None:
-        with self._living() as (connection, dataset_id, _):
+        with self._living() as (connection, dataset_id, menu):
             if not choices.lowering(connection, dataset_id):
                 return None
         with self._store.write() as connection:
-            return epochs.bind(connection, lock(connection, self._dataset), clock.now())
+            bound = epochs.bind(connection, lock(connection, self._dataset), clock.now())
+            return None if bound is None else _shown(bound, menu)
 
     def standing(self) -> Standing:
         with self._living() as (connection, dataset_id, menu):
@@ -98,18 +113,18 @@ class Lives:
                 connection, dataset_id, self._dataset, menu, person=persons.spelt(person), place=place, waiting=word
             )
 
-    def taking_part(self, release_id: int, people: Sequence[Any]) -> NDArray[np.int64]:
-        listed = people.to_pylist() if hasattr(people, "to_pylist") else people
+    def taking_part(self, release_id: int, people: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
+        listed = _listed(people)
         with self._living() as (connection, dataset_id, menu):
             key = persons.key_of(connection, self._store.key, make=False)
             places = persons.places(connection, dataset_id, persons.hashes(key, self._dataset, listed))
             return taking_part(connection, dataset_id, menu, release_id, places)
 
-    def _choose(self, person: Any, grant: str | Epsilon | None, *, newcomers: bool) -> None:
+    def _choose(self, person: Any, grant: str | Epsilon | None, *, newcomers: bool, leaves: bool = False) -> None:
         with self._store.write() as connection:
             dataset_id = lock(connection, self._dataset)
             menu = self._menu(connection, dataset_id)
-            if grant is None:
+            if leaves:  # an empty grant does not take anybody out
                 amount, tier, cap = 0, GONE, 0
             else:
                 amount, tier, cap = (int(column[0]) for column in menus.granted(menu, grant, 1))
@@ -119,7 +134,7 @@ class Lives:
             now = (
                 (0, GONE, FAR) if place < 0 else states.at_place(connection, dataset_id, place, ("grants", "tiers", "caps"))
             )
-            if now[1] == GONE and place >= 0 and not newcomers and grant is not None:
+            if now[1] == GONE and place >= 0 and not newcomers and not leaves:
                 raise InputError(
                     f"this person withdrew from {self._dataset!r}; they can join again, with what was spent on them before"
                 )
@@ -127,7 +142,7 @@ class Lives:
             hashed["place"] = max(place, 0)
             chosen = Choices(hashed, np.array([place >= 0]), *one)
             less = choices.lowers(chosen, *(np.array([value], dtype=np.int64) for value in now))
-            choices.write(connection, dataset_id, chosen, int(less.sum()))
+            choices.write(connection, dataset_id, chosen, less)
 
     def _place(self, connection: Connection, dataset_id: int, person: Any, *, make: bool = False) -> tuple[Any, int]:
         key = persons.key_of(connection, self._store.key, make=make)
@@ -135,7 +150,8 @@ class Lives:
         return hashed, int(persons.places(connection, dataset_id, hashed)[0])
 
     def _waiting(self, connection: Connection, dataset_id: int, hashed: Any, place: int) -> Choices | None:
-        waiting = choices.read(connection, dataset_id)[0]
+        key = place if place >= 0 else (int(hashed["high"][0]) >> 56) - 256
+        waiting = choices.read(connection, dataset_id, only=key)[0]
         if place >= 0:
             mine = waiting.known & (waiting.places == place)
         else:

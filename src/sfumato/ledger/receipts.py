@@ -33,9 +33,9 @@ def receipt(
     """The receipt of the person at a `place`; -1 is somebody who waits to join."""
     releases = _releases(connection, dataset_id)
     lines: list[Line] = []
-    at, now, epoch, tier = place % CHUNK, State.empty(), 0, None
+    at, now, epoch, tier = 0, State.empty(), 0, None  # the one person's vectors have one entry
     what = story(connection, dataset_id)
-    for told in tell(connection, what, place // CHUNK) if place >= 0 else ():
+    for told in tell(connection, what, place // CHUNK, place % CHUNK) if place >= 0 else ():
         now = told.state
         epoch = epoch if told.change is None else int(told.change.epoch)
         if at >= len(now.grants):

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from sfumato.errors import LedgerError
 from sfumato.ledger import cohorts, schema
-from sfumato.ledger.packing import CHUNK, widen
+from sfumato.ledger.packing import CHUNK, Columns
 from sfumato.ledger.state import GONE, PARTS, State, by_grant
 from sfumato.ledger.states import load
 from sfumato.privacy.units import NanoArray
@@ -75,8 +76,8 @@ def fixed_charges(connection: Connection, dataset_id: int) -> list[Any]:
     return list(connection.execute(joined.where(schema.releases.c.dataset_id == dataset_id).order_by(table.c.release_id)))
 
 
-def tell(connection: Connection, what: Story, chunk: int) -> Iterator[Told]:
-    """What each turn did to the people of a `chunk`."""
+def tell(connection: Connection, what: Story, chunk: int, only: int | None = None) -> Iterator[Told]:
+    """What each turn did to the people of a `chunk`, or to the `only` one at that entry of it."""
     changed, charged = schema.change_chunks, schema.charge_chunks
     here = (changed.c.dataset_id == what.dataset_id) & (changed.c.chunk == chunk)
     entries = dict(connection.execute(select(changed.c.number, changed.c.entries).where(here)).all())
@@ -89,16 +90,14 @@ def tell(connection: Connection, what: Story, chunk: int) -> Iterator[Told]:
     for change, charge in what.turns:
         nothing = np.zeros(len(now.grants), dtype=np.int64)
         if change is not None:
-            now = _changed(now, what, change, entries.get(change.number))
+            now = _changed(now, what, change, entries.get(change.number), only)
             yield Told(change, None, np.zeros(len(now.grants), dtype=np.int64), now)
             continue
         now = now.entered(charge.period)
         if charge.form == "grant":
             each = by_grant(now, int(charge.step))
         elif charge.release_id in amounts:
-            (each,) = widen(amounts[charge.release_id])
-            if len(each) != len(nothing):
-                raise _unlike()
+            each = _amounts(amounts[charge.release_id], now, only)
         else:
             each = nothing
         if (each < 0).any() or (each > now.left).any() or each[now.tiers == GONE].any():
@@ -107,18 +106,43 @@ def tell(connection: Connection, what: Story, chunk: int) -> Iterator[Told]:
         yield Told(None, charge, each, now)
 
 
-def _changed(now: State, what: Story, change: Any, entries: Any) -> State:
+def _amounts(entries: Any, now: State, only: int | None) -> NanoArray:
+    """What was written down that each person paid; who was not there yet has no entry."""
+    columns = Columns(entries)
+    if only is None:
+        each = columns.column(0)
+    else:
+        each = np.array([columns.at(0, only)] if only < columns.length else [], dtype=np.int64)
+    if len(each) != len(now.grants):
+        raise _unlike()
+    return each
+
+
+def _entries(entries: Any, only: int | None) -> tuple[NDArray[np.int64], ...]:
+    """Who changed, and their grants, tiers and caps; the `only` one is entry 0."""
+    columns = Columns(entries)
+    at = np.cumsum(columns.column(0)) - 1
+    if only is None:
+        return (at, *(columns.column(number) for number in (1, 2, 3)))
+    found = int(np.searchsorted(at, only))
+    here = [found] if found < len(at) and at[found] == only else []
+    picked = ([columns.at(number, entry) for entry in here] for number in (1, 2, 3))
+    return (np.zeros(len(here), dtype=np.int64), *(np.array(column, dtype=np.int64) for column in picked))
+
+
+def _changed(now: State, what: Story, change: Any, entries: Any, only: int | None) -> State:
     if entries is None:
         return now
-    steps, grants, tiers, caps = widen(entries)
-    at = np.cumsum(steps) - 1
+    at, grants, tiers, caps = _entries(entries, only)
     size = max(len(now.grants), int(at.max(initial=-1)) + 1)
     if size > CHUNK or int(at.min(initial=0)) < 0:
         raise _unlike()
-    wide = {}
-    for part in PARTS:
-        column = getattr(now, part)
-        wide[part] = np.concatenate([column, np.full(size - len(column), GONE if part == "tiers" else 0)])
+    wide = {part: getattr(now, part) for part in PARTS}
+    if size > len(now.grants):
+        more = np.zeros(size - len(now.grants), dtype=np.int64)
+        wide = {part: np.concatenate([column, more + GONE * (part == "tiers")]) for part, column in wide.items()}
+    else:
+        wide |= {part: wide[part].copy() for part in ("grants", "tiers", "caps")}
     wide["grants"][at], wide["tiers"][at], wide["caps"][at] = grants, tiers, caps
     if change.kind == "start":
         wide["spent"][at] = what.brought[tiers]

@@ -156,13 +156,15 @@ states = Table(
     Column("vector", LargeBinary, nullable=False),
 )
 
-# What people have chosen and what is not in force yet. ``lowers``: how many of the choices take something away.
+# What people have chosen and what is not in force yet: of known people (whose places lie from ``first`` to ``last``), or of
+# newcomers (by the first byte of their hash, less 256). ``lowers``: how many of the choices take something away.
 choices = Table(
     "ledger_choices",
     metadata,
     Column("id", _ID, primary_key=True),
     Column("dataset_id", ForeignKey("ledger_datasets.id"), nullable=False),
-    Column("people", BigInteger, nullable=False),
+    Column("first", BigInteger, nullable=False),
+    Column("last", BigInteger, nullable=False),
     Column("lowers", BigInteger, nullable=False),
     Column("entries", LargeBinary, nullable=False),
     Index("ledger_choices_waiting", "dataset_id", "id"),

@@ -84,7 +84,15 @@ class LivePeople(People):
         one = state.one_each()
         heads = np.bincount(state.cohorts[state.cohorts >= 0], minlength=len(one)).astype(np.int64)
         ceilings = np.minimum(state.grants[one], state.base[one] + state.caps[one])
-        return cls(state.grants[one], heads, state.spent[one], None, ceilings, state.tiers[one], menu, state.change)
+        return cls(
+            levels=state.grants[one],
+            counts=heads,
+            spent=state.spent[one],
+            ceilings=ceilings,
+            tiers=state.tiers[one],
+            menu=menu,
+            version=state.change,
+        )
 
     @property
     def left(self) -> NanoArray:

@@ -24,7 +24,7 @@ from sfumato.privacy.units import NanoArray
 FAR = 2**62  # a cap per period for whom there is none
 OWN = -1  # the tier of who grants an amount of their own
 GONE = -2  # the tier of who withdrew
-PARTS = {"grants": "<i8", "tiers": "<i2", "caps": "<i8", "cohorts": "<i4", "base": "<i8", "spent": "<i8"}
+PARTS = {"grants": "<i8", "tiers": "<i4", "caps": "<i8", "cohorts": "<i4", "base": "<i8", "spent": "<i8"}
 
 
 @dataclass(frozen=True, eq=False)
