@@ -209,3 +209,41 @@ def test_one_release_of_a_plan_is_priced_for_people_as_they_stand(home: Path) ->
     people("epoch")
     done = run("release", "plan.toml", "--only", "all", "--json")["releases"]  # nobody could pay for the other one
     assert [r["name"] for r in done] == ["all"]
+
+
+def test_a_receipt_says_what_was_asked_and_since_when_somebody_is_gone(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    people("import", "roster.csv")
+    people("epoch")
+    run("release", "plan.toml")
+    people("withdraw", "5", "--yes")
+    run("receipt", "5", "--plan", "plan.toml", "--html", "before.html")
+    assert run("receipt", "5", "--plan", "plan.toml", "--json")["withdrawn_at"] is None  # it waits for the next release
+    people("epoch")
+    gone = run("receipt", "5", "--plan", "plan.toml", "--html", "gone.html", "--json")
+    assert [(line["kind"], line["columns"], line["where"]) for line in gone["lines"]] == [
+        ("count", [], "age >= 65"),
+        ("count", [], None),
+    ]
+    page = (home / "gone.html").read_text(encoding="utf-8")
+    assert "<h1>How your record was used</h1>" in page
+    assert f"since {gone['withdrawn_at'].replace('T', ', ').removesuffix('Z')} UTC no release uses your record" in page
+    assert "among the records where age &gt;= 65" in page
+    assert "class=bar " not in page  # nothing is granted any more: no bar to read as used up
+    assert "0.4 of 1 used" in (home / "before.html").read_text(encoding="utf-8")
+    assert "count, where age >= 65" in run("receipt", "3", "--plan", "plan.toml")
+    people("join", "5", "open")
+    people("epoch")
+    assert run("receipt", "5", "--plan", "plan.toml", "--json")["withdrawn_at"] is None
+
+
+def test_amounts_on_a_page_have_three_digits_and_exact_ones_elsewhere(home: Path) -> None:
+    (home / "plan.toml").write_text(PLAN.replace("share = 0.2", "share = 0.123456789"), encoding="utf-8")
+    people("import", "roster.csv")
+    people("epoch")
+    run("release", "plan.toml")
+    exact = run("receipt", "3", "--plan", "plan.toml", "--html", "page.html", "--json")
+    assert len(exact["spent"]) > 6
+    page = (home / "page.html").read_text(encoding="utf-8")
+    assert exact["spent"] not in page
+    assert "0.247 of 1 used" in page
