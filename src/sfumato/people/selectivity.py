@@ -2,7 +2,7 @@
 
 A plan's cap rests on a guess p of the share of people who satisfy the condition. A condition over many columns selects
 almost nobody, and then planning for p = 1/2 costs up to fourteen times the error. The schema says how narrow a condition
-is (`sfumato.tables.covered`), but people are not spread evenly over a domain, so the guess is drawn towards 1/2:
+is (`sfumato.tables.coverage`), but people are not spread evenly over a domain, so the guess is drawn towards 1/2:
 
     p = min(5 c, 1/2)
 
