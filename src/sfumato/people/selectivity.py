@@ -1,7 +1,7 @@
 """How many people a condition is planned to select, where nobody has said: from the public schema.
 
 A plan's cap rests on a guess p of the share of people who satisfy the condition. A condition over many columns selects
-almost nobody, and then planning for p = 1/2 costs up to fourteen times the error (three tiers, 370,000 people). The schema says how narrow a condition
+almost nobody, and then planning for p = 1/2 costs up to fourteen times the error. The schema says how narrow a condition
 is (`sfumato.tables.coverage`), but people are not spread evenly over a domain, so the guess is drawn towards 1/2:
 
     p = min(5 c, 1/2)
