@@ -192,3 +192,20 @@ def test_a_roster_that_never_changes_has_no_such_commands(home: Path) -> None:
     (home / "plan.toml").write_text(PLAN.replace("living = true\n", "living = false\ncolumn = 'tier'\n"), encoding="utf-8")
     done = RUNNER.invoke(app, ["people", "plan.toml", "show"])
     assert done.exception is not None
+
+
+@pytest.mark.parametrize(
+    "words", [("people", "plan.toml", "show"), ("people", "plan.toml", "epoch"), ("release", "plan.toml")]
+)
+def test_looking_starts_no_ledger(home: Path, words: tuple[str, ...]) -> None:
+    done = RUNNER.invoke(app, list(words))
+    assert "sfumato people PLAN import roster.csv" in str(done.exception)
+    assert not (home / "clinic.ledger").exists()
+
+
+def test_one_release_of_a_plan_is_priced_for_people_as_they_stand(home: Path) -> None:
+    (home / "plan.toml").write_text(PLAN.replace('where = "age >= 65"\nshare = 0.2', "epsilon = 50"), encoding="utf-8")
+    people("import", "roster.csv")
+    people("epoch")
+    done = run("release", "plan.toml", "--only", "all", "--json")["releases"]  # nobody could pay for the other one
+    assert [r["name"] for r in done] == ["all"]

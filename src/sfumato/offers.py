@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -123,7 +123,8 @@ class Facts:
         """
         given = self.granted.levels if isinstance(self.granted, PersonBudgets) else self.granted
         granted = None if self.budgets is None or given is None else np.asarray(given)
-        return replace(self.schema.terms, budgets=self.budgets, granted=granted)
+        kind: Literal["public", "private"] = "private" if self.roster is not None and self.roster.private else "public"
+        return replace(self.schema.terms, budgets=self.budgets, granted=granted, roster=kind)
 
     def check_where(self, where: str | None) -> None:
         """Refuse a `where` that cannot be read: a typo is found in the preview, not after the table was opened."""

@@ -17,7 +17,7 @@ from sfumato.errors import InputError
 from sfumato.privacy import NANO, Seeded, noise
 
 
-@pytest.mark.parametrize("name", ["control-small-noise", "control-floating-point"])
+@pytest.mark.parametrize("name", ["control-small-noise", "control-floating-point", "control-exact-heads"])
 def test_controls_are_caught(name):
     result = audit(name, trials=40_000)
     assert result.caught, result.summary

@@ -90,7 +90,8 @@ def test_people_come_in_whole_numbers():
     budgets = PersonBudgets.from_tiers({"strict": (0.1, 500), "open": (1.0, 500)})
     reader = ArrayReader.of(np.repeat([0, 1], 500), np.arange(1000) % 2)
     found = answer(reader, Question(budgets), mechanism="affine", source=Seeded(3))
-    assert re.fullmatch(r"Estimate\(count [\d,]+, 95% [\d,]+ to [\d,]+, affine, NOT PRIVATE\)", repr(found))
+    intervals = r"95% [\d,]+ to [\d,]+ for any data, [\d,]+ to [\d,]+ if independent"
+    assert re.fullmatch(rf"Estimate\(count [\d,]+, {intervals}, affine, NOT PRIVATE\)", repr(found))
     text = bias_warnings(0.4, 0.3, Question(budgets), found=Heterogeneity(0.01, 12.04, 3.3, (), ()))
     assert "up to 1 people" in text[0]
     assert "the count is 13 people ± 4 people" in text[1]

@@ -81,3 +81,18 @@ def test_intervals_of_bins_and_ranges_cover():
 def test_a_roster_too_small_for_its_rows_is_refused():
     with pytest.raises(BudgetError, match="buys one row"):
         plan_histogram(Terms(rows_per_person=2, budgets=PersonBudgets.from_nano([1])), Bins.numbered(2))
+
+
+def test_several_rows_of_a_person_in_one_bin_widen_the_interval():
+    """Three rows together err three times as far as one; the spread of single rows is half of it."""
+    budgets = PersonBudgets.from_tiers({"strict": (0.002, 30_000), "open": (1.0, 3_000)})
+    plan = plan_histogram(Terms(rows_per_person=3, budgets=budgets), Bins.numbered(10))
+    rng, held = np.random.default_rng(), []
+    for seed in range(40):
+        table = 3 * np.stack([rng.multinomial(n, np.full(10, 0.1)) for n in budgets.counts])
+        meter = Meter.under(plan.terms.up_to(plan.charge), source=Seeded(seed))
+        exact = Exact(table, rows_per_person=3)
+        made = plan.run(lambda weights, exact=exact: exact.map(lambda counts: weights @ counts), meter)
+        low, high = made.interval(0.9)
+        held.append((low <= table.sum(axis=0)) & (table.sum(axis=0) <= high))
+    assert np.mean(held) > 0.83

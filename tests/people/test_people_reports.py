@@ -155,7 +155,7 @@ def test_an_adaptive_histogram_is_offered_asked_for_by_name_kept_and_drawn(tmp_p
     schema = Schema({"age": Numeric(0, 99, bins=10, integer=True), "pay": Numeric(0, 10_000, bins=4)})
     roster = Roster.column("epsilon", people=PersonBudgets.of(frame["epsilon"]))
     session = sf.open(frame, schema=schema, budgets=roster, ledger=":memory:")
-    assert [o.mechanism for o in session.preview("histogram", columns=["age"], share=0.5)] == ["affine", "adaptive"]
+    assert [o.mechanism for o in session.preview("histogram", columns=["age"], share=0.5)] == ["adaptive", "affine"]
     made = session.histogram("age", share=0.5, mechanism="adaptive", nonnegative=True, total=2000)
     assert made.mechanism == "adaptive"
     assert made.flat.min() >= 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,15 @@ from sfumato.audit.transcripts import TranscriptCase
 from sfumato.histograms.bins import Bins
 from sfumato.offers import Offer
 from sfumato.people import ArrayReader, PairReader, Question, SumReader, plan_offer
+from sfumato.people.head_counts import plan_head_counts
 from sfumato.people.histogram import plan_histogram
 from sfumato.people.mechanisms.adaptive_cells import plan_adaptive_histogram
 from sfumato.people.pairs import Pair
-from sfumato.privacy import Exact, Meter, PersonBudgets, Source, Terms
+from sfumato.privacy import Charge, Exact, Meter, PersonBudgets, Source, Terms
 from sfumato.registry import Mechanism
 
 ROSTER = PersonBudgets.from_tiers({"strict": (0.3, 3), "standard": (0.8, 2), "open": (2, 1)})
+_HEAD_SHARE = Fraction(1, 20)
 _GROUPS = np.array([0, 0, 0, 1, 1, 2])
 
 
@@ -126,6 +129,28 @@ def _histogram_case(group: int, rows: int, *, adaptive: bool = False) -> Transcr
     )
 
 
+def _private_case(group: int, words: str) -> TranscriptCase:
+    """A private roster: head counts first, then a count priced and weighted by them; all that is told is compared."""
+    menu = PersonBudgets(ROSTER.levels, np.zeros_like(ROSTER.counts), ROSTER.names)
+    counting = plan_head_counts(menu, _HEAD_SHARE, Terms())
+    less = ROSTER.counts - (np.arange(ROSTER.groups) == group)
+
+    def fit(heads: NDArray[np.int64], meter: Meter) -> list[NDArray[Any]]:
+        counted = counting.run(Exact(heads), meter)
+        terms = Terms(budgets=counted.budgets.share(1 - _HEAD_SHARE), granted=ROSTER.levels, roster="private")
+        offer = plan_offer(Question(terms), "affine")
+        told = [np.array(repr(offer.charge.people)), np.array(repr(offer.expected_rmse))]
+        answer = offer.run(SumReader(Exact(tuple(heads.tolist()))), meter)
+        return [counted.counts, *told, *_published(answer)]
+
+    def meter(source: Source) -> Meter:
+        return Meter.under(Terms(budgets=menu, roster="private", limit=Charge.of_people(ROSTER.levels)), source=source)
+
+    name = f"people-private-roster-{ROSTER.name(group)}"
+    who = f"one person of tier {ROSTER.name(group)!r} {words}"
+    return TranscriptCase(name, int(ROSTER.levels[group]), fit, (ROSTER.counts, less), who, meter=meter)
+
+
 def _cases(entry: Mechanism) -> list[TranscriptCase]:
     """A mechanism for counts on the strictest and the most generous tier; who is left out loses nothing to attack."""
     if "one epsilon" in entry.needs:
@@ -136,6 +161,7 @@ def _cases(entry: Mechanism) -> list[TranscriptCase]:
 
 attack_every("count", _cases)
 for _group in (0, 2):
+    register(_private_case(_group, "absent with their budget entry, or only the entry missing"))
     register(_fine_case(_group))
     register(_rows_case(_group, 3))
     register(_histogram_case(_group, 1))

@@ -1,4 +1,4 @@
-"""Two mechanisms with known flaws. An audit that does not catch them would not catch ours either."""
+"""Three mechanisms with known flaws. An audit that does not catch them would not catch ours either."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ def _textbook(which: int, n: int, source: Source) -> NDArray[np.float64]:
     return (1.0 - which) + sign * np.log(uniform)
 
 
+def _exact_heads(which: int, n: int, source: Source) -> NDArray[np.int64]:
+    """A noisy count at ε = 1 that is then cut at the number of people in a private roster: exact, and so given away."""
+    heads = 10 - which
+    return np.minimum(heads + noise.laplace(np.full(n, NANO), source=source), heads)
+
+
+register(AuditCase("control-exact-heads", NANO, _exact_heads, "one person in a private roster or not in it", control=True))
 register(
     AuditCase("control-small-noise", NANO, _too_small, "one person present or absent; noise 30% too small", control=True)
 )

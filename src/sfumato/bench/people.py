@@ -21,8 +21,10 @@ from sfumato.bench.people_data import PROFILES, SIZES, draw_budgets, roster
 from sfumato.bench.people_leaning import FOLLOWS, leaning, leaning_claims
 from sfumato.bench.people_learning import learn, learning_claims
 from sfumato.bench.people_partition import big_count, partition_claims, partition_times
+from sfumato.bench.people_roster import roster_claims, roster_cost
+from sfumato.privacy import PersonBudgets
 
-PARTS = ("counts", "ranges", "partition", "learning", "leaning", "coverage", "consent", "cells", "big_count")
+PARTS = ("counts", "ranges", "partition", "learning", "leaning", "coverage", "consent", "cells", "roster", "big_count")
 
 
 def _silent(_: str) -> None:
@@ -80,15 +82,19 @@ def run(
         figures["coverage"] = coverage(runs, COVERED[:3] if quick else COVERED, progress)
         claims += coverage_claims(figures["coverage"], runs)
     if "consent" in wanted:
-        draws = 40 if quick else 200
+        draws = 40 if quick else 100
         small: dict[str, Any] = {"gaps": (0.0, 0.05), "names": ("three tiers, 50k",), "patterns": ("strict",)}
         figures["consent"] = consent(draws=draws, progress=progress, **(small if quick else {}))
-        figures["consent"] |= consent_table(draws=draws // 2, data=data, progress=progress)
+        figures["consent"] |= consent_table(draws=draws, data=data, progress=progress)
         claims += consent_claims(figures["consent"])
     if "cells" in wanted:
         progress("consent: histograms")
         figures["cells"] = cells_table(quick)
         claims += cells_claims(figures["cells"])
+    if "roster" in wanted:
+        draws, runs = (3, 20) if quick else (20, 50)
+        figures["roster"] = roster_cost(draws, runs, progress)
+        claims += roster_claims(figures["roster"], draws * runs)
     if "big_count" in wanted:
         figures["big_count"] = big_count(1_000_000 if quick else 10_000_000, progress)
         if not quick:
@@ -130,6 +136,7 @@ def plots(folder: Path) -> list[Path]:
     rng = np.random.default_rng(2)
     tiers, _ = roster(draw_budgets("three tiers", 190_000, rng))
     save("preview", plot_options(preview_count(tiers)).figure)
+    save("gaps", _gaps_picture(tiers))
     uniform, _ = roster(draw_budgets("uniform", 190_000, rng), decimals=4)
     figure, axes = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained")
     for ax, mechanism in zip(axes, ("affine", "partition"), strict=True):
@@ -149,3 +156,12 @@ def plots(folder: Path) -> list[Path]:
         plot_threshold_sweep((sweep / NANO).tolist(), errors, others, ax, title=f"{profile}, 370,000 people")
     save("threshold-sweep", figure)
     return made
+
+
+def _gaps_picture(tiers: PersonBudgets) -> Any:
+    """The error of every mechanism against the gap between the stricter people and the rest."""
+    from sfumato.people import preview_count
+    from sfumato.people.plots import plot_gaps
+
+    known = {o.mechanism: o.errors for o in preview_count(tiers) if o.errors is not None}
+    return plot_gaps({name: (e.independent, *e.at, e.worst) for name, e in known.items()}, chosen="adaptive").figure

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.bench.people_consent import tabulated
 from sfumato.bench.people_data import census, draw_budgets, draw_selectivity, range_query, roster
 from sfumato.people import ArrayReader, Question, plan_offer, preview
 from sfumato.people.linear import LinearPlan
@@ -94,7 +95,7 @@ def error_table(sizes: tuple[int, ...], progress: Callable[[str], None]) -> dict
             row["sampling, best"] = min(_sampling_rmse(q, t, variance, share) for t in grid)
             row["sampling, mean"] = _sampling_rmse(q, mean, variance, share)
             row["exponential"] = plan_offer(Question(budgets, selectivity=share), "exponential").plan.expected_rmse
-            auto = preview(Question(budgets, selectivity=share))[0]
+            auto = preview(Question(budgets, selectivity=share), independent=True)[0]
             row["auto"] = (
                 _linear_rmse(auto.plan, variance) if isinstance(auto.plan, LinearPlan) else float(auto.expected_rmse or 0)
             )
@@ -154,7 +155,7 @@ def range_counts(
 ) -> dict[str, Any]:
     """Simulated range counts on a synthetic census: mean |error|/n (RFE) and RMSE/n.
 
-    The mechanisms of `BY_SCHEMA` are planned by what the query covers of the public domain; ", p = 1/2" stands for the same
+    The mechanisms of `BY_SCHEMA` are planned by what the query covers of the public domain; "affine, p = 1/2" is affine
     without it.
     """
     rng = np.random.default_rng(11)
@@ -163,8 +164,9 @@ def range_counts(
     for profile in profiles:
         budgets, groups = roster(draw_budgets(profile, n, rng), decimals=4)
         q = Question(budgets)
-        blind = {(f"{o.mechanism}, p = 1/2" if o.mechanism in BY_SCHEMA else o.mechanism): o.plan for o in preview(q)}
-        blind["partition, 3 rounds"] = plan_offer(q, "partition", rounds=3).plan
+        blind = {name: plan_offer(q, name).plan for name in ("stretching", "threshold", "minimum")}
+        blind |= {"affine, p = 1/2": plan_offer(q, "affine").plan}
+        blind |= {"partition, 3 rounds": plan_offer(q, "partition", rounds=3).plan}
         planned: dict[float, dict[str, Any]] = {}
         for k in attributes:
             progress(f"range counts: {profile}, {n:,} people, {k} attributes")
@@ -177,6 +179,7 @@ def range_counts(
                 if near not in planned:
                     guessed = Question(budgets, selectivity=None if share is None else near)
                     planned[near] = {name: plan_offer(guessed, name).plan for name in BY_SCHEMA}
+                    planned[near]["adaptive"] = tabulated(planned[near]["adaptive"])
                 reader = ArrayReader.of(groups, inside.astype(np.int64), group_count=budgets.groups)
                 truth = int(inside.sum())
                 shares.append((covered, truth / n))

@@ -88,7 +88,9 @@ def offer_for(
     column = {"sum": "income", "shifted sum": "balance", "mean": "income"}.get(kind)
     asked = {**parameters, **({} if column is None else {"column": column})}
     where = "member = 'yes'" if kind in ("count", "mean") else None
-    request = Request("coverage", kind.split()[-1], mechanism, epsilon=epsilon, where=where, parameters=asked)
+    # People are dealt to the tiers at random: the interval to try is the one that rests on that.
+    about: dict[str, Any] = {"epsilon": epsilon, "where": where, "parameters": asked, "independent": True}
+    request = Request("coverage", kind.split()[-1], mechanism, **about)
     return offers(request, Facts(SCHEMA, budgets=budgets, rows=n))[0]
 
 

@@ -84,7 +84,7 @@ def big_count(people: int, progress: Callable[[str], None]) -> dict[str, Any]:
         budgets = PersonBudgets(levels, np.asarray(column["count_star()"], dtype=np.int64))
         schema = Schema({"age": Numeric(0, 99, bins=10, integer=True)})
         data = open_table(path, schema=schema, budgets=Roster.column("epsilon", people=budgets))
-        option = preview_count(budgets)[0]
+        option = preview_count(budgets, independent=True)[0]
         cap = float(option.charge.total) / 1e9
         plain_sql = f"SELECT sum(least(epsilon, {cap})) FROM '{path}' WHERE age >= 65"
 

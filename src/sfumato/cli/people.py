@@ -34,10 +34,16 @@ def _plan(context: typer.Context, plan: Annotated[Path, typer.Argument(help="The
     context.obj = plan
 
 
-def _life(context: typer.Context) -> Life:
+def _life(context: typer.Context, *, create: bool = False) -> Life:
+    """The people of the plan; where they may be the first, it is said what is started afresh."""
+    from sfumato.releases import load
     from sfumato.releases import people as people_of
+    from sfumato.releases.keeping import fresh_budgets
 
-    return people_of(context.obj)
+    plan = load(context.obj)
+    for sentence in fresh_budgets(plan.ledger, plan.dataset, [plan.home, plan.folder]) if create else ():
+        console(stderr=True).print(f"note: {sentence}", markup=False)
+    return people_of(plan, create=create)
 
 
 def grant_of(text: str, tiers: Any) -> Any:
@@ -60,7 +66,7 @@ def grant_of(text: str, tiers: Any) -> Any:
 def _choose(context: typer.Context, person: str, grant: str | None, kind: str, as_json: bool) -> None:
     from sfumato.releases import load
 
-    life = _life(context)
+    life = _life(context, create=kind == "join")
     roster = load(context.obj).roster()
     assert roster is not None
     if kind == "withdraw":
@@ -124,7 +130,7 @@ def bring(
     from sfumato.releases.roster_file import read_roster
     from sfumato.tables.living import LivingRoster
 
-    life = _life(context)
+    life = _life(context, create=True)
     plan = load(context.obj)
     roster = plan.roster()
     assert isinstance(roster, LivingRoster)
@@ -190,7 +196,7 @@ def receipt(
     from sfumato.releases.receipts import receipt_page
 
     if plan is not None:
-        life = people_of(plan)
+        life = people_of(plan, create=False)
     else:
         book = Ledger.open(location or find_ledger(dataset), create=False)
         known = book.datasets()

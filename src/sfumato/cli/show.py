@@ -173,7 +173,8 @@ def balance_rows(data: dict[str, Any]) -> list[list[str]]:
             limit(name, part)
     for part in data.get("people") or []:
         name = part["name"] or "people"
-        rows.append([name, f"{part['people']:,}", _span(part["budget"]), _span(part["spent"]), _span(part["left"])])
+        heads = "private" if part["people"] is None else f"{part['people']:,}"
+        rows.append([name, heads, _span(part["budget"]), _span(part["spent"]), _span(part["left"])])
     return rows
 
 

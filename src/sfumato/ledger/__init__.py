@@ -1,7 +1,7 @@
 """What has been spent, by whom, for what: SQLite by default, PostgreSQL for a team."""
 
 from sfumato.ledger.caps import Caps
-from sfumato.ledger.foresight import Ask, Foreseen, datasets_at, foresee
+from sfumato.ledger.foresight import Ask, Foreseen, datasets_at, foresee, recall
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.life import Life
 from sfumato.ledger.life_records import Epoch, Line, Pending, Receipt
@@ -27,4 +27,5 @@ __all__ = [
     "Standing",
     "datasets_at",
     "foresee",
+    "recall",
 ]

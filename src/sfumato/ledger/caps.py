@@ -100,11 +100,12 @@ class Caps:
                 limits.append(Limit("together", "", Nano(int(recipients.together)), nothing))
         if living:
             return cls(dataset, tuple(limits), None, _menu(people, period, per_period or {}, private))
-        if period is not None or per_period or private:
-            raise InputError("period, per_period and private are for a roster that changes: say living=True")
+        if period is not None or per_period:
+            raise InputError("period and per_period are for a roster that changes: say living=True")
         group = None
         if people is not None:
-            group = People(people.levels, people.counts, np.zeros_like(people.levels), people.names)
+            heads = np.zeros_like(people.counts) if private else people.counts
+            group = People(people.levels, heads, np.zeros_like(people.levels), people.names, private=private)
         return cls(dataset, tuple(limits), group)
 
     def differing(self, other: Caps) -> list[str]:
@@ -260,5 +261,5 @@ def _same_grants(mine: People | None, theirs: People | None) -> bool:
     return (
         np.array_equal(mine.levels, theirs.levels)
         and np.array_equal(mine.counts, theirs.counts)
-        and mine.names == theirs.names
+        and (mine.names, mine.private) == (theirs.names, theirs.private)
     )

@@ -56,6 +56,8 @@ def unpack(raw: Any) -> NDArray[np.int64]:
 def enrol(connection: Connection, dataset_id: int, roster: People) -> None:
     """Write down the public roster, with nothing spent."""
     names = None if roster.names is None else json.dumps(list(roster.names))
+    if roster.private:
+        names = json.dumps({"private": True, "names": roster.names})
     static = {"levels": pack(roster.levels), "counts": pack(roster.counts), "names": names}
     connection.execute(insert(schema.rosters).values(dataset_id=dataset_id, **static))
     nothing = pack(np.zeros_like(roster.levels))
@@ -74,8 +76,16 @@ def load(connection: Connection, dataset_id: int) -> Cohorts | None:
             "what people have spent does not match the ledger's last charge: the ledger was changed from outside; "
             "restore it from a backup before releasing anything"
         )
-    names = None if roster.names is None else tuple(json.loads(roster.names))
-    return Cohorts(People(levels, unpack(roster.counts), unpack(now.spent), names), int(now.last_release))
+    names, private = _names(roster.names)
+    return Cohorts(People(levels, unpack(roster.counts), unpack(now.spent), names, private=private), int(now.last_release))
+
+
+def _names(stored: str | None) -> tuple[tuple[str, ...] | None, bool]:
+    """What the cohorts are called, and whether they are the menu of a private roster."""
+    found: Any = None if stored is None else json.loads(stored)
+    private = isinstance(found, dict)
+    names = found["names"] if private else found
+    return None if names is None else tuple(names), private
 
 
 def _unsigned(connection: Connection, now: Any) -> bool:

@@ -74,6 +74,21 @@ def datasets_at(location: str | Path) -> list[str]:
     return [] if store is None else datasets(store)
 
 
+def recall(location: str | Path, dataset: str, request: str) -> dict[str, Any] | None:
+    """What was committed for a `request` of a `dataset`, made for everybody; the ledger at `location` is only looked at.
+
+    ``None`` where there is no ledger, no such dataset in it, or no such release.
+    """
+    from sfumato.ledger.database import Store
+    from sfumato.ledger.queries import datasets, find
+
+    store = Store.existing(location)
+    if store is None or dataset not in datasets(store):
+        return None
+    found = find(store, dataset, request, None)
+    return None if found is None else found.artefact
+
+
 def foresee(location: str | Path | None, caps: Caps, asks: Iterable[Ask]) -> list[Foreseen]:
     """What would happen if these requests were made one after the other and each of them succeeded.
 

@@ -122,8 +122,9 @@ class Ledger:
         per_period : mapping, optional
             Tier -> what each of its people may lose in one period, beside what they granted for life.
         private : bool
-            Whether who chose what is private (living rosters): charges are then by tier of the menu, and who has too little
-            left takes no part without anybody being told.
+            Whether the roster is private: of `people` only the menu is kept, levels and names, and no message counts heads.
+            Where it is a living one too, charges are by tier of the menu, and who has too little left takes no part
+            without anybody being told.
         """
         from sfumato.ledger import register
         from sfumato.ledger.caps import Caps

@@ -7,7 +7,7 @@ kept to the minute: finer ones would publish how long a release took, and that m
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -90,12 +90,15 @@ class People:
         What each of them has spent, in nano-ε.
     names : tuple of str or None
         What the cohorts are called, if they have names.
+    private : bool
+        Whether the roster is private: the cohorts are then the public menu of budgets, and nobody's head is counted.
     """
 
     levels: NanoArray
     counts: NDArray[np.int64]
     spent: NanoArray
     names: tuple[str, ...] | None = None
+    private: bool = field(default=False, kw_only=True)
 
     @property
     def left(self) -> NanoArray:
@@ -105,7 +108,7 @@ class People:
     def whose(self, cohort: int) -> str:
         """Whose budget that of a `cohort` is, in a refusal."""
         tier = f"in tier '{self.names[cohort]}'" if self.names else "with that budget"
-        return f"each of {int(self.counts[cohort]):,} people {tier}"
+        return f"{'whoever is' if self.private else f'each of {int(self.counts[cohort]):,} people'} {tier}"
 
     def summary(self, ranges: int = SHOWN_LEVELS) -> list[dict[str, Any]]:
         """A row per level, or per range of neighbouring levels when there are more than `ranges`.
@@ -121,7 +124,7 @@ class People:
             rows.append(
                 {
                     "name": self.names[part[0]] if self.names and len(part) == 1 else None,
-                    "people": int(self.counts[part].sum()),
+                    "people": None if self.private else int(self.counts[part].sum()),
                     "levels": len(part),
                     "budget": _range(self.levels[part]),
                     "spent": _range(self.spent[part]),

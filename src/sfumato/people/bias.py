@@ -26,7 +26,7 @@ from sfumato.people.words import amount, subject
 from sfumato.privacy import NANO
 
 if TYPE_CHECKING:
-    from sfumato.people.linear import LinearPlan
+    from sfumato.people.linear import LinearPlan, Round
 
 MOST_PARTS = 25
 
@@ -82,14 +82,17 @@ def heterogeneity(plan: LinearPlan, part_means: NDArray[np.float64]) -> Heteroge
     scale = NANO * q.divisor / mass  # of the noise in each part's mean
     overall = float(np.dot(counts, part_means) / counts.sum())
     variance = _variance_at(q, overall)
+    heads = abs(overall) * _head_noise(q, only) / mass  # of the noise that head counts bring into each part's mean
     p_value = 1.0
     for j in range(only.size):
         others = np.arange(only.size) != j
-        precision = 1 / (variance / counts[others] + 2 * scale[others] ** 2)
+        precision = 1 / (variance / counts[others] + 2 * scale[others] ** 2 + 2 * heads[others] ** 2)
         share = precision / precision.sum()
         rest = float(np.dot(share, part_means[others]))
         sampling = variance / counts[j] + float(np.dot(share**2, variance / counts[others]))
-        law = LaplacePlusNormal((float(scale[j]), *(share * scale[others]).tolist()), float(np.sqrt(sampling)))
+        counted = () if q.budgets.noise is None else (float(heads[j]), *(share * heads[others]).tolist())
+        noises = (float(scale[j]), *(share * scale[others]).tolist())
+        law = LaplacePlusNormal(noises, float(np.sqrt(sampling)), counted)
         p_value = min(p_value, only.size * (1 - law.coverage(abs(float(part_means[j]) - rest))))
     return Heterogeneity(
         p_value=float(min(1.0, max(0.0, p_value))),
@@ -99,6 +102,15 @@ def heterogeneity(plan: LinearPlan, part_means: NDArray[np.float64]) -> Heteroge
         part_people=tuple(counts.astype(int).tolist()),
         unbiased_scales=tuple((counts * scale * q.unit).tolist()),
     )
+
+
+def _head_noise(question: Question, only: Round) -> NDArray[np.float64]:
+    """Scale of what noisy head counts do to the weight of each part: as one noise of the same variance."""
+    if question.budgets.noise is None:
+        return np.zeros(only.size)
+    used = only.parts >= 0
+    squares = np.square(only.weights * question.budgets.noise)[used]
+    return np.sqrt(np.bincount(only.parts[used], weights=squares, minlength=only.size))
 
 
 def bias_warnings(

@@ -56,7 +56,7 @@ def error(cells: int, variance: float, reach: float, hit: int, gap: float) -> fl
 def worst(cells: int, variance: float, reach: float) -> float:
     """The largest `error` found over how many cells differ and by how much."""
     few = min(cells, 2)
-    sizes = {few: (4.5, 7.0), some(cells): (2.5, 4.0), cells: (1.6, 2.5)}
+    sizes = {few: (4.5, 7.0), some(cells): (2.5, 3.5, 5.0), cells: (1.6, 2.5)}
     return max(1.0, *(error(cells, variance, reach, hit, gap) for hit, gaps in sizes.items() for gap in gaps))
 
 

@@ -36,6 +36,9 @@ class CellBracket:
         So many rows may be missing from any set of cells, whatever the data; an interval is centred on half of them.
     rows : int
         How many rows of one person may count.
+    heads : tuple of float
+        What the noise in each head count of a private roster adds (see `linear`): for any data as it stands, and if budgets
+        are independent of the values times the share of the people that the cells hold.
     """
 
     values: Floats
@@ -44,6 +47,12 @@ class CellBracket:
     imbalance: float = 0.0
     missing: float = 0.0
     rows: int = 1
+    heads: tuple[float, ...] = ()
+
+    def _law(self, cells: int, spread: float, count: float) -> LaplacePlusNormal:
+        """Of so many cells that hold `count` rows."""
+        part = 1.0 if self.imbalance == 0 else float(np.clip(count / (self.people * self.rows), 0.0, 1.0))
+        return LaplacePlusNormal((self.scale,) * cells, spread, tuple(part * scale for scale in self.heads))
 
     def spreads(self, counts: Floats) -> Floats:
         """Standard deviation that unequal weights cause in sets of cells with these `counts`."""
@@ -55,13 +64,15 @@ class CellBracket:
         """The cells of a flat `mask` together."""
         value = float(self.values[mask].sum()) + self.missing / 2
         spread = float(self.spreads(np.array([value]))[0])
-        return Bracket(value, LaplacePlusNormal((self.scale,) * int(mask.sum()), spread), self.missing / 2)
+        return Bracket(value, self._law(int(mask.sum()), spread, value), self.missing / 2)
 
     def halfwidths(self, confidence: float) -> Floats:
         """Of the interval of every cell on its own."""
         spreads, place = np.unique(self.spreads(self.values), return_inverse=True)
         wanted = spreads if spreads.size <= _ONE_BY_ONE else np.linspace(spreads[0], spreads[-1], _CURVE)
-        found = [halfwidth(LaplacePlusNormal((self.scale,), sd), self.missing / 2, confidence) for sd in wanted.tolist()]
+        # The fullest cell stands for all: what head counts do to an emptier one is less.
+        fullest = float(self.values.max(initial=0.0))
+        found = [halfwidth(self._law(1, sd, fullest), self.missing / 2, confidence) for sd in wanted.tolist()]
         return np.asarray(np.interp(spreads, wanted, found)[place.reshape(-1)])
 
     def interval(self, confidence: float) -> tuple[Floats, Floats]:
@@ -73,12 +84,13 @@ class CellBracket:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists."""
         plain = {name: getattr(self, name) for name in ("people", "scale", "imbalance", "missing", "rows")}
-        return {"values": self.values.tolist(), **plain}
+        return {"values": self.values.tolist(), **plain, **({"heads": list(self.heads)} if self.heads else {})}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The bracket that `to_dict` wrote down as `data`."""
-        return cls(**{**data, "values": np.array(data["values"], dtype=np.float64)})
+        heads = tuple(data.get("heads", ()))
+        return cls(**{**data, "values": np.array(data["values"], dtype=np.float64), "heads": heads})
 
 
 def halfwidth(law: LaplacePlusNormal, bias: float, confidence: float) -> float:

@@ -9,7 +9,7 @@ normal approximation of the Laplace part, whose tails are heavier.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, Self
 
@@ -47,6 +47,9 @@ def check_confidence(confidence: float) -> float:
 class LaplacePlusNormal:
     """Independent Laplace noises of the given scales plus one normal term.
 
+    `heads` are scales too, of what the noise in each head count of a private roster adds. They are kept apart because two
+    answers share that noise: where laws are combined they add up, group by group.
+
     >>> round(LaplacePlusNormal((1.0,)).halfwidth(0.95), 3)  # ln 20
     2.996
     >>> round(LaplacePlusNormal((), 1.0).halfwidth(0.95), 3)
@@ -55,25 +58,32 @@ class LaplacePlusNormal:
 
     scales: tuple[float, ...]
     sd: float = 0.0
+    heads: tuple[float, ...] = field(default=(), repr=False)
 
     @property
     def rmse(self) -> float:
-        return float(np.sqrt(self.sd**2 + 2 * np.square(self.scales).sum()))
+        return float(np.sqrt(self.sd**2 + 2 * np.square((*self.scales, *self.heads)).sum()))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"laplace_scales": list(self.scales), "normal_sd": self.sd}
+        told: dict[str, Any] = {"laplace_scales": list(self.scales), "normal_sd": self.sd}
+        return told | ({"head_scales": list(self.heads)} if self.heads else {})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The law that `to_dict` wrote down."""
-        return cls(tuple(data["laplace_scales"]), data["normal_sd"])
+        return cls(tuple(data["laplace_scales"]), data["normal_sd"], tuple(data.get("head_scales", ())))
+
+    @property
+    def _one_noise(self) -> bool:
+        return self.sd == 0 and len(self.scales) == 1 and not any(self.heads)
 
     @cached_property
     def _series(self) -> NDArray[np.float64]:
         """Characteristic function at the frequencies of the series, divided by the term's number."""
         t = _TERMS * (np.pi / (_PERIOD * self.rmse))
         log_phi = -0.5 * (self.sd * t) ** 2
-        for scale, times in zip(*np.unique(self.scales, return_counts=True), strict=True):  # a range has many alike
+        every = (*self.scales, *self.heads)
+        for scale, times in zip(*np.unique(every, return_counts=True), strict=True):  # a range has many alike
             log_phi -= times * np.log1p((scale * t) ** 2)
         return np.asarray(np.exp(np.maximum(log_phi, -700.0)) * (2 / np.pi) / _TERMS)
 
@@ -82,14 +92,14 @@ class LaplacePlusNormal:
         total = self.rmse
         if total == 0 or halfwidth >= _PERIOD * total:
             return 1.0
-        if self.sd == 0 and len(self.scales) == 1:
+        if self._one_noise:
             return float(-np.expm1(-halfwidth / self.scales[0]))
         share = halfwidth / (_PERIOD * total)
         return float(np.clip(share + np.dot(self._series, np.sin(_TERMS * (np.pi * share))), 0.0, 1.0))
 
     def halfwidth(self, confidence: float) -> float:
         check_confidence(confidence)
-        if self.sd == 0 and len(self.scales) == 1:
+        if self._one_noise:
             return float(-np.log1p(-confidence) * self.scales[0])
         if self.rmse == 0:
             return 0.0
@@ -98,6 +108,11 @@ class LaplacePlusNormal:
         # In standard deviations: a third of the evaluations of a bisection, and means ask for several half-widths.
         share = optimize.brentq(lambda x: self.coverage(x * self.rmse) - confidence, 0.0, _PERIOD, xtol=1e-11)
         return float(share * self.rmse)
+
+
+def added(first: tuple[float, ...], second: tuple[float, ...]) -> tuple[float, ...]:
+    """Scales of noise that two answers share, at worst: group by group their sum."""
+    return tuple(a + b for a, b in zip(first, second, strict=True)) if first and second else first or second
 
 
 @dataclass(frozen=True)
@@ -137,7 +152,8 @@ class RatioLaw:
     def _error(self, ratio: float) -> LaplacePlusNormal:
         """Of ``sum - r count``."""
         scaled = tuple(ratio * scale for scale in self.count_of.scales)
-        return LaplacePlusNormal((*self.sum_of.scales, *scaled), self.sum_of.sd + ratio * self.count_of.sd)
+        heads = added(self.sum_of.heads, tuple(ratio * scale for scale in self.count_of.heads))
+        return LaplacePlusNormal((*self.sum_of.scales, *scaled), self.sum_of.sd + ratio * self.count_of.sd, heads)
 
     @property
     def rmse(self) -> float:

@@ -259,7 +259,7 @@ class Estimate(Result):
 
     def __repr__(self) -> str:
         first, words = self.headline(), self.words
-        text = "Estimate(" + ("" if first.alarm is None else "CONSENT AND VALUES GO TOGETHER, ")
+        text = "Estimate(" + ("" if first.alarm is None else "CONSENT AND VALUES SEEM TO GO TOGETHER, ")
         text += f"{self.subject} {words(first.value)}, 95% {' to '.join(map(words, first.interval))}"
         if first.interval_if_independent is not None:
             narrow = "" if first.alarm else f", {' to '.join(map(words, first.interval_if_independent))} if independent"

@@ -65,9 +65,10 @@ def headline(estimate: Estimate, confidence: float = 0.95) -> Headline:
             value, whose = estimate.any_data.value, "the answer that assumes nothing"
         else:
             whose = f"{estimate.mechanism}'s, drawn to the answer that assumes nothing as far as the two disagree"
+        tested = f"p = {estimate.p_value:.2g}, tested at {ALARM:g}"
         alarm = (
-            f"Consent and values go together here (p = {estimate.p_value:.2g}, tested at {ALARM:g}): the interval for any "
-            f"data is the one to use. The value is {whose}."
+            f"Consent and values seem to go together here ({tested}): the interval for any data is the one to use. "
+            f"The value is {whose}."
         )
     return Headline(value, wide, None if same else narrow, alarm, confidence)
 

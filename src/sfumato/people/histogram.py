@@ -81,6 +81,8 @@ class PersonalHistogram(Histogram):
     any_data, if_independent : CellBracket, optional
         Where the mechanism has both: the counts that hold for any data, and those that hold if budgets are independent of
         the values. The first make the interval.
+    head_scales : tuple of float
+        What the noise in each head count of a private roster adds to a bin that holds everybody (see `linear`).
     """
 
     people: int = 0
@@ -88,6 +90,7 @@ class PersonalHistogram(Histogram):
     imbalance: float = 0.0
     any_data: CellBracket | None = field(default=None, repr=False)
     if_independent: CellBracket | None = field(default=None, repr=False)
+    head_scales: tuple[float, ...] = ()
 
     def select(self, mask: NDArray[np.bool_]) -> RangeAnswer:
         flat = np.asarray(mask, dtype=bool).reshape(-1)
@@ -111,7 +114,9 @@ class PersonalHistogram(Histogram):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers; see `Histogram.to_dict`."""
-        more = {"people": self.people, "noise_scale": self.noise_scale, "imbalance": self.imbalance}
+        more: dict[str, Any] = {"people": self.people, "noise_scale": self.noise_scale, "imbalance": self.imbalance}
+        if self.head_scales:
+            more["head_scales"] = list(self.head_scales)
         both = {"any_data": self.any_data, "if_independent": self.if_independent}
         return {**super().to_dict(), **more, **{k: v.to_dict() for k, v in both.items() if v is not None}}
 
@@ -122,7 +127,7 @@ class PersonalHistogram(Histogram):
         both: dict[str, Any] = {
             k: CellBracket.from_dict(data[k]) for k in ("any_data", "if_independent") if data.get(k) is not None
         }
-        return cls(**cls._fields_of(data), **more, **both)
+        return cls(**cls._fields_of(data), **more, **both, head_scales=tuple(data.get("head_scales", ())))
 
     @property
     def _keen(self) -> CellBracket:
@@ -130,7 +135,7 @@ class PersonalHistogram(Histogram):
         if self.if_independent is not None:
             return self.if_independent
         rows = self.guarantee.rows_per_person
-        return CellBracket(self.flat, self.people, self.noise_scale, self.imbalance, rows=rows)
+        return CellBracket(self.flat, self.people, self.noise_scale, self.imbalance, rows=rows, heads=self.head_scales)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,11 +171,20 @@ class PersonalHistogramPlan:
         return max(0.0, squares / float(self.mass) ** 2 - 1 / self.budgets.people)
 
     @property
+    def head_scales(self) -> tuple[float, ...]:
+        """What the noise in each head count adds to a bin that holds everybody."""
+        if self.budgets.noise is None:
+            return ()
+        share = self.budgets.people * self.weights / self.mass
+        return tuple((np.abs(share - 1) * self.terms.rows_per_person * self.budgets.noise).tolist())
+
+    @property
     def expected_rmse(self) -> float:
         """Per bin, as if the people were spread evenly over the bins."""
         share = 1 / self.bins.size
         spread = self.budgets.people**2 * share * (1 - share) * self.imbalance
-        return float(np.sqrt(spread + 2 * self.noise_scale**2))
+        heads = 2 * share**2 * float(np.square(self.head_scales).sum())
+        return float(np.sqrt(spread + 2 * self.noise_scale**2 + heads))
 
     @property
     def bias_bound(self) -> float:
@@ -203,7 +217,8 @@ class PersonalHistogramPlan:
         n = self.budgets.people
         counts = noisy.astype(np.float64) * n / self.mass
         share = np.clip(counts / n, 1 / n, 1 - 1 / n)
-        left = np.sqrt(2 * self.noise_scale**2 + n**2 * share * (1 - share) * self.imbalance)
+        heads = 2 * share**2 * float(np.square(self.head_scales).sum())
+        left = np.sqrt(2 * self.noise_scale**2 + n**2 * share * (1 - share) * self.imbalance + heads)
         return PersonalHistogram(
             counts=counts,
             bins=self.bins,
@@ -223,6 +238,7 @@ class PersonalHistogramPlan:
             people=n,
             noise_scale=self.noise_scale,
             imbalance=self.imbalance,
+            head_scales=self.head_scales,
         )
 
 
@@ -242,6 +258,8 @@ def plan_histogram(held_to: Terms | PersonBudgets, bins: Bins) -> PersonalHistog
         raise InputError("a personal histogram needs everyone's budget: terms with `budgets`")
     share = 1 / max(bins.size, 2)
     cap = min(optimal_cap(budgets, variance=share * (1 - share)), int(budgets.levels[-1]))
+    if budgets.noise is not None:
+        cap = _searched_cap(terms, bins, budgets)
     weights = np.minimum(budgets.levels, cap) // terms.factor
     if int(weights.max()) < 1:
         raise BudgetError("no budget of this roster buys one row; raise the budgets or lower rows_per_person")
@@ -249,6 +267,17 @@ def plan_histogram(held_to: Terms | PersonBudgets, bins: Bins) -> PersonalHistog
     if plan.mass * terms.rows_per_person >= 2**62:
         raise InputError("the weighted sums of this roster do not fit in 64 bits; lower the largest budgets")
     return plan
+
+
+def _searched_cap(terms: Terms, bins: Bins, budgets: PersonBudgets) -> int:
+    """The best cap where head counts are noisy, by the error formula."""
+    caps = np.unique(np.geomspace(int(budgets.levels[0]), int(budgets.levels[-1]), 60).astype(np.int64)).tolist()
+
+    def error(cap: int) -> float:
+        weights = np.minimum(budgets.levels // terms.factor, cap // terms.factor)
+        return PersonalHistogramPlan(terms, bins, weights).expected_rmse if weights.any() else float("inf")
+
+    return min(map(int, caps), key=error)
 
 
 MECHANISM = Mechanism(

@@ -18,6 +18,12 @@ Error. With ``a_u = Σ_j k_j w_u`` and values independent of budgets, the mean s
 ``σ² (Σ a_u² - (Σ a_u)²/n) + (Σ a_u - 1)² (μ - c)² + 2e18 d² Σ k_j²``; the floor takes less than a billionth of the noise's
 scale. For any data whatsoever the bias is at most ``n span/2 Σ |a_u - 1/n|``, and rounding values to the lattice moves the
 answer by at most half a unit a row, which the interval includes.
+
+*A private roster* has noisy head counts ``N_g = n_g + e_g`` (`head_counts`), and n, W_j and k_j are made of them. With
+``A_g = n a_g`` the answer is off by ``- Σ_g (A_g - 1) e_g μ_g`` besides, μ_g the mean of group g: nothing where everybody
+weighs the same (A = 1), and most where an answer speaks of a group by what others say. The e_g are Laplace noise of known
+scale, so these are more Laplace terms: at the largest |μ_g| for any data, at the one mean if budgets are independent of the
+values. (That A_g itself moves with e_g is of second order.)
 """
 
 from __future__ import annotations
@@ -107,6 +113,19 @@ class LinearPlan:
         imbalance = float(np.dot(q.budgets.counts, a**2)) - float(np.dot(q.budgets.counts, a)) ** 2 / n
         return n * q.unit * float(np.sqrt(variance * max(0.0, imbalance)))
 
+    def head_scales(self, size: float) -> NDArray[np.float64]:
+        """Scale of what each noisy head count adds to the error, if its people's totals are `size` units on average."""
+        q = self.question
+        if q.budgets.noise is None:
+            return np.zeros(0)
+        share = q.people * self.influence
+        rounded = np.abs(share) * q.rows_per_person * q.rounding
+        return np.asarray(q.budgets.noise * (np.abs(share - 1) * size + rounded) * q.unit)
+
+    def head_variance(self, size: float) -> float:
+        """Variance of all of that."""
+        return 2 * float(np.square(self.head_scales(size)).sum())
+
     @property
     def bias_bound(self) -> float:
         """Largest distance of the expected answer from the truth, over all possible data."""
@@ -126,6 +145,7 @@ class LinearPlan:
         """From public facts: σ² and μ are guessed from the selectivity, or the worst possible; rounding is the worst."""
         q = self.question
         noise = 2 * float(np.square(self.noise_scales).sum())
+        noise += self.head_variance(q.largest if self.worst_case else q.likely)
         if self.worst_case and q.selectivity is None:
             return float(np.sqrt((self.bias_bound + self.rounding_bound) ** 2 + noise))
         missing = float(np.dot(q.budgets.counts, self.influence)) - 1
@@ -181,21 +201,24 @@ class LinearPlan:
         spread = self.spread(_plausible_variance(q, mean, 2 * noise.rmse / (n * q.unit)))
         low, high = q.low * q.rows_per_person, q.high * q.rows_per_person
         found = heterogeneity(self, part_means)
-        whatever = Bracket(n * mean * q.unit, noise, self.bias_bound)
+        value = n * mean * q.unit
+        whatever = Bracket(value, self._with_heads(noise, q.largest), self.bias_bound)
         if found is not None:  # the plain sum of the parts is noisier, but nothing can bias it
             plain = Bracket(found.unbiased, LaplacePlusNormal(found.unbiased_scales))
             whatever = min(whatever, plain, key=lambda b: b.law.halfwidth(0.95) + b.bias)
+        law = LaplacePlusNormal(noise.scales, 0.0 if self.worst_case else spread)
+        size = q.largest if self.worst_case else min(abs(mean) + 2 * noise.rmse / (n * q.unit), q.largest)
         return Estimate(
-            value=n * mean * q.unit,
+            value=value,
             people=n,
-            law=LaplacePlusNormal(noise.scales, 0.0 if self.worst_case else spread),
+            law=self._with_heads(law, size),
             guarantee=meter.guarantee(),
             mechanism=self.mechanism,
             expected_rmse=self.expected_rmse,
             kind=q.kind,
             bias_bound=self.bias_bound,
             bias_in_interval=self.worst_case,
-            bounds=(n * low * q.unit, n * high * q.unit),
+            bounds=(q.budgets.most_people * low * q.unit, q.budgets.most_people * high * q.unit),
             column=q.column,
             clamped=q.clamped,
             rounding=self.rounding_bound,
@@ -204,6 +227,9 @@ class LinearPlan:
             details={} if found is None else found.to_dict(),
             any_data=whatever,
         )
+
+    def _with_heads(self, law: LaplacePlusNormal, size: float) -> LaplacePlusNormal:
+        return LaplacePlusNormal(law.scales, law.sd, tuple(self.head_scales(size).tolist()))
 
 
 def capped_weights(question: Question, cap: Nano) -> Integers:

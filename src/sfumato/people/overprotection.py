@@ -90,7 +90,7 @@ def overprotection(offer: Offer) -> Overprotection:
     --------
     >>> from sfumato.people.answers import preview_count
     >>> budgets = PersonBudgets.from_tiers({"strict": (0.01, 5400), "standard": (0.2, 3700), "open": (1.0, 900)})
-    >>> report = overprotection(preview_count(budgets)[0])
+    >>> report = overprotection(preview_count(budgets, independent=True)[0])
     >>> report.overprotected, round(report.unused_share, 2)
     (4600, 0.54)
     """

@@ -22,7 +22,7 @@ from sfumato.errors import InputError
 from sfumato.offers import Offer
 from sfumato.people.answers import offer_of, plan_offer
 from sfumato.people.bias import bias_warnings
-from sfumato.people.error_law import ErrorLaw, LaplacePlusNormal, RatioLaw
+from sfumato.people.error_law import ErrorLaw, LaplacePlusNormal, RatioLaw, added
 from sfumato.people.estimate import Bracket, Estimate
 from sfumato.people.headline import P_VALUE
 from sfumato.people.linear import lattice_words
@@ -118,24 +118,24 @@ class PairPlan:
         made = self._combined(total, count, meter)
         if total.any_data is None or count.any_data is None:
             return made
-        safe = self._combined(total.seen_as(total.any_data), count.seen_as(count.any_data), meter)
+        safe = self._combined(total.seen_as(total.any_data), count.seen_as(count.any_data), meter, any_data=True)
         made = replace(made, any_data=Bracket(safe.value, safe.law, safe.bias_bound))
         if total.if_independent is None or count.if_independent is None:
             return made
         keen = self._combined(total.seen_as(total.if_independent), count.seen_as(count.if_independent), meter)
         return replace(made, if_independent=Bracket(keen.value, keen.law))
 
-    def _combined(self, total: Estimate, count: Estimate, meter: Meter) -> Estimate:
+    def _combined(self, total: Estimate, count: Estimate, meter: Meter, *, any_data: bool = False) -> Estimate:
         """A noisy sum around the middle and a noisy count, as one answer."""
         law: ErrorLaw
         if self.kind == "sum":
             value = self.middle * count.value + total.value
             law, rounding = _sum_law(total, count, self.middle), total.rounding
             bias = total.bias_bound + abs(self.middle) * count.bias_bound
-            rows = self.question.people * self.question.rows_per_person
+            rows = self.question.budgets.most_people * self.question.rows_per_person
             bounds = (min(0.0, self.low * rows), max(0.0, self.high * rows))
         else:
-            value, law, rounding, bias = self._ratio(total, count)
+            value, law, rounding, bias = self._ratio(total, count, any_data)
             bounds = (self.low, self.high)
         warnings = bias_warnings(bias, self.expected_rmse, self.question, kind=self.kind, worst_case=total.bias_in_interval)
         lattice = lattice_words(self.question, rounding)
@@ -164,7 +164,24 @@ class PairPlan:
             details={"count": count.value, **_tested(total, count)},
         )
 
-    def _ratio(self, total: Estimate, count: Estimate) -> tuple[float, ErrorLaw, float, float]:
+    def _heads(self, count: Estimate, any_data: bool) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """What noisy head counts add to the sum and to the count of a ratio, whose errors they share.
+
+        If budgets are independent of the values, a ratio r makes the sum's mean r times the count's, so that the two errors
+        nearly cancel: r times the difference of the two weights is left. For any data nothing need cancel.
+        """
+        q = self.question
+        if q.budgets.noise is None:
+            return (), ()
+        which = "safe" if any_data else "keen"
+        first, second = (getattr(o.plan, which, None) or getattr(o.plan, "safe", o.plan) for o in (self.centred, self.ones))
+        if any_data:
+            return tuple(first.head_scales(q.largest).tolist()), tuple(second.head_scales(q.rows_per_person).tolist())
+        rows = min((abs(count.value) + 2 * count.law.rmse) / q.people, float(q.rows_per_person))
+        between = np.abs(first.influence - second.influence) * q.people * rows * q.budgets.noise
+        return tuple(first.head_scales(0.0).tolist()), tuple(between.tolist())
+
+    def _ratio(self, total: Estimate, count: Estimate, any_data: bool) -> tuple[float, ErrorLaw, float, float]:
         """The mean, the law of its error, and what rounding and bias may do to it."""
         fewest, most = count.interval(0.99)
         if fewest <= 0 or count.value <= 0:
@@ -172,9 +189,10 @@ class PairPlan:
         # Only rows with a value are rounded: `most` of all who might have been.
         rounding = total.rounding * most / (self.question.people * self.question.rows_per_person) / count.value
         bias = self._bias_of_mean(count.value, total.bias_bound, count.bias_bound)
+        heads = self._heads(count, any_data)
         law = RatioLaw(
-            sum_of=LaplacePlusNormal(*_parts(total)),
-            count_of=LaplacePlusNormal(*_parts(count)),
+            sum_of=LaplacePlusNormal(*_parts(total), heads[0]),
+            count_of=LaplacePlusNormal(*_parts(count), heads[1]),
             ratio=total.value / count.value,
             count=count.value,
             reach=(self.high - self.low) / 2,
@@ -199,8 +217,13 @@ def _tested(total: Estimate, count: Estimate) -> dict[str, float]:
 def _sum_law(total: Estimate, count: Estimate, middle: float) -> LaplacePlusNormal:
     a, sd_a = _parts(total)
     b, sd_b = _parts(count)
-    # Both see the same people with the same weights, so their sampling errors may add up.
-    return LaplacePlusNormal((*a, *(abs(middle) * x for x in b)), sd_a + abs(middle) * sd_b)
+    heads = added(_heads(total), tuple(abs(middle) * x for x in _heads(count)))
+    # Both see the same people with the same weights, so their sampling errors may add up; so may those of head counts.
+    return LaplacePlusNormal((*a, *(abs(middle) * x for x in b)), sd_a + abs(middle) * sd_b, heads)
+
+
+def _heads(estimate: Estimate) -> tuple[float, ...]:
+    return estimate.law.heads if isinstance(estimate.law, LaplacePlusNormal) else ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,7 +45,7 @@ def plot_estimate(estimate: Estimate, ax: Axes | None = None, *, confidence: flo
     ax.set_ylim(-1, 1.6)
     ax.set_yticks([])
     ax.set_xlabel(estimate.subject)
-    said = "consent and values go together: " if first.alarm else ""
+    said = "consent and values seem to go together: " if first.alarm else ""
     ax.set_title(f"{said}{estimate.mechanism}, ε up to {estimate.guarantee.epsilon}", fontsize=10)
     ax.legend(fontsize=9, loc="upper center", frameon=False)
     return ax
@@ -96,7 +96,9 @@ def plot_gaps(errors: Mapping[str, Sequence[float]], ax: Axes | None = None, *, 
             marker=marks[i % len(marks)], ms=6 if thick else 4, lw=3 if thick else 1.4, label=name, zorder=3 if thick else 2,
         )  # fmt: skip
     ax.set_yscale("log")
-    ax.set_xticks(places, ["independent", *(f"{100 * gap:.0f} points" for gap in GAPS), "worst case"])
+    ax.set_xticks(
+        places, ["independent", *(f"{100 * gap:.0f} point{'s' if gap > 0.01 else ''}" for gap in GAPS), "worst case"]
+    )
     ax.set_xlabel("gap between the stricter people and the rest")
     ax.set_ylabel("error (RMSE) in the answer's unit")
     ax.legend(fontsize=8, ncols=2, frameon=False)

@@ -104,6 +104,11 @@ class Question:
         """Cap on the rows of one person."""
         return self.terms.rows_per_person
 
+    def need_exact_heads(self, mechanism: str) -> None:
+        """Refuse a `mechanism` whose answer takes head counts as exact where they are noisy."""
+        if self.budgets.noise is not None:
+            raise InputError(f"{mechanism} needs exact head counts, and those of a private roster are noisy: choose another")
+
     def among(self, budgets: PersonBudgets) -> Question:
         """The same question to people with other `budgets`; for comparisons, not for a release."""
         return replace(self, held_to=replace(self.terms, budgets=budgets, granted=None))
@@ -173,6 +178,17 @@ class Question:
     def middle(self) -> float:
         """Middle of what a person can total, in units."""
         return (self.high + self.low) * self.rows_per_person / 2
+
+    @property
+    def largest(self) -> float:
+        """The largest size of a person's total, in units."""
+        return float(self.reach)
+
+    @property
+    def likely(self) -> float:
+        """The size of the mean of the people's totals as guessed from the selectivity, or in the middle."""
+        guess = 0.5 if self.selectivity is None else self.selectivity
+        return abs(self.low * self.rows_per_person + guess * self.span)
 
     @property
     def variance(self) -> float:

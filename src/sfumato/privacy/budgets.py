@@ -31,6 +31,8 @@ class PersonBudgets:
         Number of people per level.
     names : tuple of str, optional
         Names of the groups (consent tiers).
+    noise : float array, optional
+        Where the roster is private and `counts` are noisy: the scale of the Laplace noise in each of them.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class PersonBudgets:
     levels: NanoArray
     counts: NDArray[np.int64]
     names: tuple[str, ...] | None = None
+    noise: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         levels = np.array(self.levels, dtype=np.int64)
@@ -61,6 +64,12 @@ class PersonBudgets:
             raise InputError(f"{levels.size} levels but {len(self.names)} names")
         if (np.diff(levels) < 0).any():
             raise InputError("budget levels must be sorted; PersonBudgets.of does that for you")
+        if self.noise is not None:
+            noise = np.array(self.noise, dtype=np.float64)
+            if noise.shape != levels.shape or not (np.isfinite(noise) & (noise >= 0)).all():
+                raise InputError("the noise of head counts is one scale of at least 0 for each level")
+            noise.setflags(write=False)
+            object.__setattr__(self, "noise", noise)
         for array in (levels, counts):
             array.setflags(write=False)
         object.__setattr__(self, "levels", levels)
@@ -124,12 +133,17 @@ class PersonBudgets:
         levels = part_of(self.levels, part)
         if levels[0] < 1:
             raise InputError(f"a share of {fraction} leaves the most careful group without any budget")
-        return PersonBudgets(levels, self.counts, self.names)
+        return PersonBudgets(levels, self.counts, self.names, self.noise)
 
     @property
     def people(self) -> int:
         """Number of people."""
         return int(self.counts.sum())
+
+    @property
+    def most_people(self) -> int:
+        """No more people than this take part: `people`, or beyond noisy counts what is missed once in 1e12 rosters."""
+        return self.people if self.noise is None else self.people + int(np.ceil(28 * self.noise.sum()))
 
     @property
     def groups(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NoReturn, Protocol, Self, TypeVar, cast, overload
+from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from sfumato.privacy.calls import Call
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.exact import Exact
 from sfumato.privacy.group_losses import GroupLosses
-from sfumato.privacy.guarantee import Guarantee
+from sfumato.privacy.guarantee import ROSTER_IS_PRIVATE, Guarantee
 from sfumato.privacy.loss import FAR, Loss, Parties
 from sfumato.privacy.source import SECURE, Generator, Source
 from sfumato.privacy.terms import Neighbours, Terms
@@ -54,6 +54,7 @@ class Composition:
         attributes: Sequence[str] = (),
         rows_per_person: int = 1,
         neighbours: Neighbours = "absence",
+        roster: Literal["public", "private"] = "public",
         source: Source = SECURE,
     ) -> None:
         self.terms = Terms(
@@ -63,6 +64,7 @@ class Composition:
             budgets=budgets,
             granted=None if granted is None else np.asarray(granted, dtype=np.int64),
             attributes=tuple(attributes),
+            roster=roster,
         )
         self.budgets = budgets
         self.attributes = self.terms.attributes
@@ -74,7 +76,9 @@ class Composition:
         self._source = source
         # A test may want to see and to replay what reaches the noise (`sfumato.testing`). Secure noise shows nobody.
         self._answered_by = None if source.private else getattr(source, "answer", None)
-        self._assumptions: list[str] = [ROSTER_IS_PUBLIC] if budgets is not None else []
+        self._assumptions: list[str] = []
+        if budgets is not None:
+            self._assumptions.append(ROSTER_IS_PRIVATE if roster == "private" else ROSTER_IS_PUBLIC)
         self._not_private: list[str] = [] if source.private else ["noise from a seed"]
 
     @classmethod
@@ -87,6 +91,7 @@ class Composition:
             attributes=terms.attributes,
             rows_per_person=terms.rows_per_person,
             neighbours=terms.neighbours,
+            roster=terms.roster,
             source=source,
         )
 

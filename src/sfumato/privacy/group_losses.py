@@ -107,8 +107,9 @@ class GroupLosses:
         """What groups of people lose, in words; few groups are listed, of many the range is told."""
         low, high = self.used
         if int(self.groups.sum()) > FEW:
+            of = f" of {int(self.people.sum()):,} people" if self.people.any() else ""  # a menu has no heads
             return (
-                f"Nobody of {int(self.people.sum()):,} people loses more than they granted; losses lie between "
+                f"Nobody{of} loses more than they granted; losses lie between "
                 f"{epsilon_text(int(low.min()))} and {epsilon_text(int(high.max()))}."
             )
         whole = all(map(np.array_equal, self.share, self.granted))

@@ -28,6 +28,10 @@ SAME_BUDGET = (
     "budget, ε = {epsilon} is what is promised."
 )
 
+# The same where who granted which is part of a person's record.
+OTHER_BUDGET = "Compared with a record of another budget, ε = {epsilon} is what is promised."
+ROSTER_IS_PRIVATE = "only the menu of budgets is public: whether a person granted one, and which, is part of their record"
+
 # Words for the largest loss. The examples are what an even chance may turn into at the end of the band: e^ε / (1 + e^ε).
 WORDS = (
     (NANO // 10, "can hardly tell"),  # 52.5%
@@ -160,7 +164,8 @@ class Guarantee:
         if self.groups is not None:
             text += " " + self.groups.sentence()
             if self.neighbours == "replacement":
-                text += " " + SAME_BUDGET.format(epsilon=epsilon_text(self.nano))
+                other = OTHER_BUDGET if ROSTER_IS_PRIVATE in self.assumptions else SAME_BUDGET
+                text += " " + other.format(epsilon=epsilon_text(self.nano))
         if self.attributes:
             parts = ", ".join(f"{name} {epsilon_text(v)}" for name, v in self.attributes.items())
             together = epsilon_text(self.nano)

@@ -58,6 +58,8 @@ class Meter(Composition):
     rows_per_person : int
         Cap on the rows one person owns; every loss is multiplied by it.
     neighbours : "absence", "replacement" or "item"
+    roster : "public" or "private"
+        Whether who granted which budget is public, or part of each person's record.
     source : Source
         Random bits. Anything but the secure default marks the release as not private.
 

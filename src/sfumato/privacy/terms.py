@@ -42,6 +42,8 @@ class Terms:
         and the largest, where people of one group granted different amounts.
     attributes : tuple of str
         Attributes whose losses are kept apart.
+    roster : "public" or "private"
+        Whether who granted which budget is public, or part of each person's record.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class Terms:
     budgets: PersonBudgets | None = field(default=None, repr=False)
     granted: NDArray[np.int64] | None = field(default=None, repr=False)
     attributes: tuple[str, ...] = ()
+    roster: Literal["public", "private"] = "public"
 
     def __post_init__(self) -> None:
         if self.rows_per_person < 1:
@@ -69,6 +72,10 @@ class Terms:
     def factor(self) -> int:
         """Units of loss per unit of rate: a person's rows, twice against replacement."""
         return self.rows_per_person * (2 if self.neighbours == "replacement" else 1)
+
+    def per_head(self) -> Self:
+        """The same terms for counts of people: a person is one head, whatever rows they own."""
+        return replace(self, rows_per_person=1)
 
     def per_row(self, nano: int) -> int:
         """What a step may cost one row so that nobody loses more than `nano`."""
@@ -99,4 +106,5 @@ class Terms:
 
     def told(self) -> dict[str, Any]:
         """Whom the promise protects, in plain words for certificates and ledgers."""
-        return {"person": self.person, "rows_per_person": self.rows_per_person, "neighbours": self.neighbours}
+        told = {"person": self.person, "rows_per_person": self.rows_per_person, "neighbours": self.neighbours}
+        return told | ({"roster": "private"} if self.roster == "private" else {})

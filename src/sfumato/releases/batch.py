@@ -9,28 +9,30 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import BudgetError, InputError, SfumatoError
 from sfumato.ledger import Ask, Caps, Ledger, Reservation, foresee
-from sfumato.offers import Facts
 from sfumato.privacy.source import SECURE, Source
 from sfumato.releases import folder as folders
 from sfumato.releases.certificate import certificate
+from sfumato.releases.heads import seen_beforehand
 from sfumato.releases.keeping import fresh_budgets, warn_of
 from sfumato.releases.pipeline import (
+    HEAD_COUNTS,
     Priced,
     charge_and_run,
     default_shares,
     fingerprint_of,
     ledger_charge,
-    price,
     request_text,
 )
 from sfumato.releases.plan import Plan, read_plan
-from sfumato.releases.plan_people import again_priced, folder_of, ledger_of, people, preview_living
+from sfumato.releases.plan_facts import draws_on_people, facts_of, granted_in
+from sfumato.releases.plan_people import again_priced, bind, folder_of, ledger_of, only_this, preview_living
 from sfumato.releases.repeated import again, settle
 from sfumato.results import Result
 from sfumato.tables.living import LivingRoster
 
 if TYPE_CHECKING:
-    from sfumato.privacy.budgets import PersonBudgets
+    from sfumato.offers import Facts
+    from sfumato.tables import Roster
 
 Progress = Callable[[str, str], None]
 
@@ -131,6 +133,12 @@ class PlanPreview(Sequence[Priced]):
         return self._priced[index]
 
     @property
+    def counting(self) -> Priced | None:
+        """The counting of a private roster's heads, where it has still to be made."""
+        first = next(iter(self._priced), None)
+        return first if first is not None and first.request.kind == HEAD_COUNTS else None
+
+    @property
     def refused(self) -> Priced | None:
         """The first release that the ledger would refuse."""
         return next((p for p in self._priced if p.foreseen is not None and p.foreseen.refusal is not None), None)
@@ -153,23 +161,29 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
     PlanPreview
         A sequence of `Priced`, one for each release.
     """
-    budgets, facts = _facts(plan)
-    requests = default_shares(plan.releases, facts.roster is not None)
-    if isinstance(facts.roster, LivingRoster):
+    roster = plan.roster()
+    facts, counting = facts_of(plan, roster, source)
+    requests = default_shares(plan.releases, roster is not None)
+    if isinstance(roster, LivingRoster):
         return PlanPreview(*preview_living(plan, facts, requests, source))
-    priced = [price(request, facts) for request in requests]
+    found = () if facts.roster is None else facts.roster.findings()
+    priced = [] if counting is None else [counting]
+    for request in requests:
+        item, notes = seen_beforehand(request, facts, counting)
+        found = (*found, *(note for note in notes if note not in found))
+        priced += [] if item is None else [item]
     asks = [
         Ask(ledger_charge(p), request_text(p, dataset_name=plan.dataset, source=source), p.request.recipient) for p in priced
     ]
-    said = foresee(plan.ledger, _caps(plan, budgets), asks)
-    found = () if facts.roster is None else facts.roster.findings()
+    said = foresee(plan.ledger, _caps(plan, roster, facts), asks)
     fresh = fresh_budgets(plan.ledger, plan.dataset, [plan.home, plan.folder])
     return PlanPreview([replace(p, foreseen=f) for p, f in zip(priced, said, strict=True)], found, fresh)
 
 
-def _caps(plan: Plan, budgets: PersonBudgets | None) -> Caps:
+def _caps(plan: Plan, roster: Roster | None, facts: Facts) -> Caps:
     given: dict[str, Any] = {"attributes": plan.attributes, "recipients": plan.recipients}
-    return Caps.of(plan.dataset, epsilon=plan.epsilon, people=budgets, **given)
+    private = roster is not None and roster.private
+    return Caps.of(plan.dataset, epsilon=plan.epsilon, people=granted_in(roster, facts), private=private, **given)
 
 
 def release(
@@ -208,13 +222,18 @@ def release(
     """
     from sfumato.tables import open as open_table
 
-    budgets, facts = _facts(plan)
-    if isinstance(plan.roster(), LivingRoster):
-        people(plan).bind()  # whoever lowered their grant or withdrew since: before anything is priced
+    roster = plan.roster()
+    facts, _ = facts_of(plan, roster, source)
     if only is not None and only not in [r.name for r in plan.releases]:
         raise InputError(f"the plan has no release {only!r}; it has {', '.join(r.name for r in plan.releases)}")
-    seen = preview(plan, source=source)
-    priced = [p for p in seen if only in (None, p.request.name)]
+    living = isinstance(roster, LivingRoster)
+    if living:
+        bind(plan)
+    # What people have left depends on what was released before: on a living roster nothing else is priced beside it.
+    seen = preview(only_this(plan, only) if living and only is not None else plan, source=source)
+    outcomes: list[Outcome] = []
+    counting = seen.counting if draws_on_people(plan, only) else None
+    priced = [p for p in seen if only in (None, p.request.name)] if counting is None else [counting]
     if only is None and seen.refused is not None and seen.refused.foreseen is not None:
         raise BudgetError(
             f"the plan as a whole cannot be paid: release {seen.refused.request.name!r} would be refused. "
@@ -230,15 +249,22 @@ def release(
         for table in tables:
             table.check()  # a typo in a path is no fresh budget yet
     _say(seen, notice, private=source.private)
-    ledger = ledger_of(plan, budgets)
-    outcomes: list[Outcome] = []
+    ledger = ledger_of(plan, granted_in(roster, facts))
     for item, table in zip(priced, tables, strict=True):
         try:
             current = again_priced(item, facts, ledger, plan.dataset)  # people stand where the release before left them
             outcomes.append(_one(plan, current, table, ledger, source, progress, by))
         except (SfumatoError, KeyboardInterrupt) as error:
             _stop(error, item.request.name, outcomes)
-    return outcomes
+    if counting is None:
+        return outcomes
+    try:  # the heads are counted now: price everything anew from them
+        rest = release(plan, only=only, source=source, progress=progress, notice=notice, by=by)
+    except StoppedError as error:
+        raise StoppedError(str(error), [*outcomes, *error.outcomes], error.name) from None
+    except SfumatoError as error:
+        _stop(error, "after the head counts", outcomes)
+    return [*outcomes, *rest]
 
 
 def _say(seen: PlanPreview, notice: Callable[[str], None] | None, *, private: bool) -> None:
@@ -288,19 +314,3 @@ def _one(
     if done is None:
         return Outcome(name, *again(name, folder, dict(reservation.artefact or {})), repeated=True)
     return Outcome(name, folder, folders.read_certificate(folder) or {}, repeated=False)
-
-
-def _facts(plan: Plan) -> tuple[PersonBudgets | None, Facts]:
-    schema = plan.schema()
-    roster = plan.roster()
-    if roster is None:
-        return None, Facts(schema, rows=plan.rows)
-    if isinstance(roster, LivingRoster):
-        return None, Facts(schema, roster=roster)
-    if roster.reads_table:
-        raise InputError(
-            "[people] takes budgets from the private table itself; give their head counts under [people.counts], or name a "
-            "public roster file as `source`, so that a preview reads nothing private"
-        )
-    budgets = roster.head_counts()
-    return budgets, Facts(schema, budgets=budgets, roster=roster, rows=plan.rows or budgets.people)

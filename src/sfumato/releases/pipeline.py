@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 
+HEAD_COUNTS: Final = "head counts"
+"""The kind of the first release from a private roster; nobody asks for it in a plan."""
+
 FAILED: Final = (
     "release {name!r} failed while the table was read; its budget stays spent. Why could tell something of the table and is "
     "not shown: check the table against the schema on its own side"
@@ -91,11 +94,12 @@ def price(request: Request, facts: Facts, standing: Standing | None = None, *, a
     if isinstance(facts.roster, LivingRoster):
         taking, facts = admitted(request, facts, standing, as_granted=as_granted)
     elif request.epsilon is not None:
-        facts = replace(facts, budgets=None)  # the roster stays: who granted nothing is not counted either way
+        facts = replace(facts, budgets=None, granted=None)  # the roster stays: who granted nothing is not counted either way
     elif facts.budgets is not None:
         part = request.share or Fraction(1)
         roster = None if facts.roster is None else facts.roster.share(part)
-        facts = replace(facts, budgets=facts.budgets.share(part), roster=roster, granted=facts.budgets)
+        whole = facts.budgets if facts.granted is None else facts.granted
+        facts = replace(facts, budgets=facts.budgets.share(part), roster=roster, granted=whole)
     offers = all_kinds()[request.kind].offers(request, facts)
     chosen = choose(offers, request.mechanism, place=f"release {request.name!r}")
     empty = "the schema says that no row can satisfy this condition: the true answer is 0"
@@ -155,6 +159,8 @@ def _text(request: Request, facts: Facts, more: dict[str, Any], dataset_name: st
         "roster": _roster_digest(facts),
         **more,
     }
+    if request.kind == HEAD_COUNTS:  # who is in which tier has nothing to do with the table's other columns
+        del record["schema"]
     if not source.private:  # or a real request would be answered with what an experiment left behind
         record["noise"] = "not private"
     return json.dumps(record, sort_keys=True, default=str)

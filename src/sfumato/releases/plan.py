@@ -26,6 +26,7 @@ _TOP = ("dataset", "people", "ledger", "output", "release")
 _DATASET = ("name", "source", "table", "schema", "rows")
 _PEOPLE = (
     *("source", "table", "person", "epsilon", "tier", "tiers", "column", "counts"),
+    *("roster", "head_share", "menu"),
     *("living", "period", "per_period", "key", "independent"),
 )
 _LEDGER = ("location", "epsilon", "attributes", "recipients", "together")

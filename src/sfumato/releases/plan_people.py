@@ -13,8 +13,9 @@ from sfumato.offers import Facts, Request
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.source import Source
 from sfumato.privacy.units import as_epsilon
-from sfumato.releases.pipeline import Priced, ledger_charge, living_text, price
+from sfumato.releases.pipeline import Priced, default_shares, ledger_charge, living_text, price
 from sfumato.releases.plan import Plan, read_plan
+from sfumato.tables.addresses import without_secrets
 from sfumato.tables.living import LivingRoster
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from sfumato.tables import Roster
 
 
-def people(plan: Plan | str | Path) -> Life:
+def people(plan: Plan | str | Path, *, create: bool = True) -> Life:
     """The people of a plan with a living roster: their choices, epochs and receipts.
 
     Opens the ledger, and registers the dataset in it if it is new there.
@@ -31,6 +32,8 @@ def people(plan: Plan | str | Path) -> Life:
     ----------
     plan : Plan or path
         What `load` read, or the file.
+    create : bool
+        Whether a dataset that the ledger does not know is registered, in a new ledger if there is none, or is an error.
 
     Returns
     -------
@@ -43,7 +46,29 @@ def people(plan: Plan | str | Path) -> Life:
             "the people of this plan do not change: say `living = true` under [people], with its tiers, to let them join, "
             "change their grant and withdraw"
         )
+    if not create and not known(loaded):
+        raise InputError(
+            f"nobody has joined {loaded.dataset!r} yet: the ledger {without_secrets(loaded.ledger)} does not know it. Check "
+            "the plan's [ledger] location, or bring the people: `sfumato people PLAN import roster.csv`"
+        )
     return ledger_of(loaded, None).people(loaded.dataset)
+
+
+def known(plan: Plan) -> bool:
+    """Whether the plan's ledger knows its dataset; it is only looked at."""
+    return plan.dataset in datasets_at(plan.ledger)
+
+
+def bind(plan: Plan) -> None:
+    """Bring into force what people have lowered since: before anything is priced. Nothing where nobody is known yet."""
+    if known(plan):
+        people(plan).bind()
+
+
+def only_this(plan: Plan, name: str) -> Plan:
+    """The plan with one of its releases, at the share that it has among them."""
+    found = tuple(r for r in default_shares(plan.releases, True) if r.name == name)
+    return replace(plan, releases=found)
 
 
 def ledger_of(plan: Plan, budgets: PersonBudgets | None) -> Ledger:
@@ -56,7 +81,7 @@ def opened(location: str | Path, dataset: str, roster: Roster | None, **caps: An
     """The ledger at `location`, with `dataset` registered under its caps; of a living roster the menu is one of them."""
     if not isinstance(roster, LivingRoster):
         ledger = Ledger.open(location)
-        ledger.register(dataset, **caps)
+        ledger.register(dataset, **caps, private=roster is not None and roster.private)
         return ledger
     ledger = Ledger.open(location, key=roster.key_file)
     per_period = {name: as_epsilon(nano) for name, nano in roster.per_period} or None
@@ -130,7 +155,7 @@ def again_priced(priced: Priced, facts: Facts, ledger: Ledger, dataset: str) -> 
 def _look(plan: Plan) -> tuple[Ledger | None, Standing | None]:
     """The ledger and where people stand, if they are known there; the ledger is neither made nor registered in."""
     roster = plan.roster()
-    if plan.dataset not in datasets_at(plan.ledger):
+    if not known(plan):
         return None, None
     key = roster.key_file if isinstance(roster, LivingRoster) else None
     ledger = Ledger.open(plan.ledger, create=False, key=key)

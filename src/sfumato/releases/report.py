@@ -187,7 +187,10 @@ def _people(guarantee: Mapping[str, Any]) -> str:
     merged = "" if groups == shown.rows else f"<p class=soft>{groups:,} groups in {shown.rows} rows, as ranges</p>"
     table = _table(
         ["group", "people", "granted ε", "share for this release", "used ε"],
-        [[r.get("group", ""), f"{r['people']:,}", r["granted"], r["share"], r["used"]] for r in shown.to_list()],
+        [
+            [r.get("group", ""), f"{r['people']:,}" if rows.people.any() else "", r["granted"], r["share"], r["used"]]
+            for r in shown.to_list()
+        ],
     )
     return "<h3>What each group of people loses</h3>" + table + merged
 

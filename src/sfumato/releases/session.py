@@ -17,10 +17,12 @@ from sfumato.privacy.units import Epsilon
 from sfumato.releases import folder as folders
 from sfumato.releases.asking import Asked, Common, Preview
 from sfumato.releases.certificate import certificate, in_words
+from sfumato.releases.heads import WithHeads, private_facts, seen_beforehand, try_out
 from sfumato.releases.keeping import Kept, warn_of
 from sfumato.releases.kinds import KindName
-from sfumato.releases.pipeline import charge_and_run, living_text, price
+from sfumato.releases.pipeline import Priced, charge_and_run, living_text, price
 from sfumato.releases.plan import parse_request
+from sfumato.releases.plan_facts import granted_in
 from sfumato.releases.plan_people import opened
 from sfumato.results import Result
 from sfumato.tables.living import LivingRoster
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from sfumato.tables import Dataset, Schema
 
 
-class Table:
+class Table(WithHeads):
     """A private table with its public schema, its people's budgets and its ledger. Made by `open`.
 
     Every method prices its request from public facts, charges the ledger, and only then reads the table. The same request
@@ -82,18 +84,20 @@ class Table:
 
     @property
     def budgets(self) -> PersonBudgets | None:
-        """The public roster, compressed; None when one ε holds for all."""
+        """The public roster, compressed, or a private one with noisy counts once there are any; None when one ε holds."""
         return self.facts.budgets
 
     @property
     def facts(self) -> Facts:
-        """The public facts that prices come from. Reads the roster, never the table."""
+        """The public facts that prices come from. Reads a public roster, never the table or a private one."""
         if self._facts is None:
             roster = self.dataset.budgets
             if roster is None:
                 self._facts = Facts(self.schema, rows=self._rows)
             elif isinstance(roster, LivingRoster):
                 self._facts = Facts(self.schema, roster=roster)  # who takes part, at what, is the ledger's to say
+            elif roster.private:  # not kept: heads may be counted at any time
+                return private_facts(self.schema, roster, self._rows, self._known_heads(roster))
             else:
                 people = roster.head_counts()
                 self._facts = Facts(self.schema, people, roster, self._rows or people.people)
@@ -113,7 +117,8 @@ class Table:
                 location = Path(self._folder.name) / "session.ledger"
             elif self._source.private:
                 warn_of(self._kept.fresh())  # before the charge: whoever makes this an error is stopped in time
-            self._ledger = opened(location, self.name, self.dataset.budgets, epsilon=self._epsilon, people=self.budgets)
+            people = granted_in(self.dataset.budgets, self.facts)
+            self._ledger = opened(location, self.name, self.dataset.budgets, epsilon=self._epsilon, people=people)
         return self._ledger
 
     @property
@@ -151,10 +156,12 @@ class Table:
             Prints as a table; a sequence of `Offer`.
         """
         found = () if self.facts.roster is None else self.facts.roster.findings()
-        priced = price(self._request(kind, asked), self.facts, self._standing())
+        counting = self._counting(self.dataset.budgets)
+        priced, notes = seen_beforehand(self._request(kind, asked), self.facts, counting, self._standing())
+        found = (*found, *notes)
         # A ledger on a server is not asked: a preview works without it.
         fresh = self._kept.fresh() if self._source.private and self._kept.in_file else ()
-        return Preview(priced, (*found, *self._notes(), *fresh))
+        return Preview(cast("Priced", priced or counting), (*found, *self._notes(), *fresh))
 
     def count(
         self,
@@ -283,19 +290,25 @@ class Table:
 
     def _release(self, kind: str, given: Mapping[str, Any], common: Mapping[str, Any]) -> Result:
         request = self._request(kind, {**given, **common})
-        if request.epsilon is None and request.share is None and self.dataset.budgets is not None:
+        roster = self.dataset.budgets
+        if request.epsilon is None and request.share is None and roster is not None:
             raise InputError(
                 "say how much this may cost: share=0.1 for a tenth of everyone's own budget (share=1 for all of it), or "
                 "epsilon=... for one ε for all"
             )
+        if roster is not None and roster.private and request.epsilon is None:
+            try_out(request, self.schema, roster)  # a typo must not cost the head counts
+            self.head_counts()
         standing = self._standing(binding=True)
         if standing is not None:
             about: dict[str, Any] = {"epoch": int(standing.epoch), "dataset_name": self.name, "source": self._source}
-            text = living_text(request, self.facts, **about)
-            paid = self.ledger.find(self.name, text, recipient=request.recipient)
+            paid = self.ledger.find(self.name, living_text(request, self.facts, **about), recipient=request.recipient)
             if paid is not None:  # before it is priced: perhaps nobody has anything left
                 return folders.recalled(paid.artefact, request.name)
-        priced = price(request, self.facts, standing)
+        return self._made(price(request, self.facts, standing))
+
+    def _made(self, priced: Priced) -> Result:
+        """Charge, run, remember; or bring back what was paid for."""
 
         def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
             said: dict[str, Any] = {"reservation": reservation.id, "fingerprint": fingerprint, "notes": self._notes()}
@@ -311,7 +324,7 @@ class Table:
             source=self._source,
             finish=finish,
         )
-        return folders.recalled(reservation.artefact, request.name) if done is None else done.result
+        return folders.recalled(reservation.artefact, priced.request.name) if done is None else done.result
 
     def _standing(self, *, binding: bool = False) -> Standing | None:
         """Where the people of a living roster stand; `binding` first applies what they have lowered since."""

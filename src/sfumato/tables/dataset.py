@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from sfumato.errors import InputError, SchemaError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
-from sfumato.tables import counting, sums
+from sfumato.tables import counting, private_roster, sums
 from sfumato.tables.engines import Engine, TableName, check_source, connect, describe
 from sfumato.tables.frames import AsArrow, person_array
 from sfumato.tables.living import LivingRoster
 from sfumato.tables.predicates import Where
 from sfumato.tables.roster import Roster
 from sfumato.tables.roster_findings import check_persons
+from sfumato.tables.roster_join import matched
 from sfumato.tables.rows import rows_in_use
 from sfumato.tables.schema import Schema
 from sfumato.tables.sums import Measured
@@ -159,6 +160,9 @@ class Dataset:
             self.budgets.check_person_type(self._person_type())
         elif self.budgets is not None and self.budgets.source is not None:
             persons = self.engine.column(str(self.schema.unit.person), "the person column")
+            if self.budgets.private:  # types only: what the roster holds is not told by an error either
+                matched(self.budgets, persons.type(), self.budgets.connect(near=self.engine), self.engine)
+                return True
             self.budgets.joined(self.engine.table.select(person=persons), self.engine)
             check_persons(self.budgets, persons.type())
         return True
@@ -217,7 +221,16 @@ class Dataset:
     def person_budgets(self) -> PersonBudgets:
         """Public head counts per budget. Reads the table if the roster is a column of it without stated counts."""
         roster = self.roster
+        if roster.private:
+            return roster.head_counts()  # which refuses
         return sums.head_counts(self) if roster.reads_table else roster.head_counts()
+
+    def heads(self) -> Exact[NDArray[np.int64]]:
+        """People per tier of a roster with a menu, in its order: each person once, whatever rows they own.
+
+        Whoever has no budget, or is not in the roster, is in no tier.
+        """
+        return private_roster.heads(self)
 
     def group_sums(
         self,

@@ -24,7 +24,8 @@ from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.units import Epsilon, positive_nano
 from sfumato.tables.columns import Expr
 from sfumato.tables.engines import Engine
-from sfumato.tables.roster import Roster, named_tiers
+from sfumato.tables.roster import Roster
+from sfumato.tables.roster_keys import named_tiers
 from sfumato.tables.words import did_you_mean
 
 PERIODS = ("year", "quarter", "month")
@@ -98,8 +99,8 @@ class LivingRoster(Roster):
         """From `plain`, the keys of a plan file."""
         if plain.get("roster", "public") != "public" or "head_share" in plain:
             raise InputError(
-                "budgets: a roster that changes is public so far: head counts by tier are told in previews and certificates. "
-                "Take out either `living = true` or the keys of a private roster"
+                "budgets: a roster that changes is public so far: previews and certificates tell head counts by tier. Take "
+                "out either `living = true` or the keys of a private roster"
             )
         plain = {name: value for name, value in plain.items() if name != "roster"}
         for name in plain:
@@ -121,12 +122,6 @@ class LivingRoster(Roster):
     def reads_table(self) -> bool:
         """No: head counts are the ledger's."""
         return False
-
-    def menu(self) -> PersonBudgets:
-        """The tiers and what each grants; nobody is counted."""
-        names = tuple(name for name, _ in self.tiers_nano)
-        levels = np.array([nano for _, nano in self.tiers_nano], dtype=np.int64)
-        return PersonBudgets(levels, np.zeros_like(levels), names=names)
 
     def head_counts(self) -> PersonBudgets:
         """Refused: they change, and the ledger keeps them."""

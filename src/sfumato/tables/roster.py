@@ -1,4 +1,5 @@
-"""Where each person's budget is written. The roster (person -> budget) is public input; the rows are not.
+"""Where each person's budget is written. The roster (person -> budget) is public input; the rows are not. Unless it is said
+to be private: then only the menu of budgets is public, and who chose which is part of a person's record (`private_roster`).
 
 Four ways, all computed inside the engine:
 
@@ -14,7 +15,7 @@ this a public roster table shows is said by `Roster.findings`, before anything i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -23,13 +24,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import InputError, SchemaError
+from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
-from sfumato.privacy.units import Epsilon, positive_nano
+from sfumato.privacy.units import Epsilon
 from sfumato.tables.columns import Expr, nano_budget, number_column, text_column
 from sfumato.tables.engines import Engine, TableName, check_source, connect
 from sfumato.tables.frames import number_array, person_array, text_array
-from sfumato.tables.words import did_you_mean
+from sfumato.tables.roster_keys import HEAD_SHARE, menu_of, name_of, named_tiers, people_of, private_of
 
 if TYPE_CHECKING:
     from sfumato.tables.living import LivingRoster
@@ -47,14 +48,18 @@ class Roster:
         The tiers with their budgets in nano-ε, in order of budget; empty where budgets are in ε.
     people : PersonBudgets or None
         The public head counts, where they are stated.
-    source
-        The roster table, if it is a separate one; otherwise None.
-    source_table : str or (str, str), optional
-        The roster table in a database.
+    source, source_table
+        The roster table, if it is a separate one, and its name in a database.
     person : str or None
         The column of the roster table that names the person.
     fraction : Fraction
-        The part of everyone's budget that this roster stands for; see `share`.
+        The part of everyone's budget that it stands for; see `share`.
+    private : bool
+        Whether who granted which budget is part of their record. `people` is then a public guess, for previews.
+    head_share : Fraction
+        The part of everyone's budget that counting the heads of a private roster costs.
+    reaches : tuple of int
+        Where the budget column of a private roster holds ε: the menu in nano-ε. A budget counts as the largest it reaches.
 
     Examples
     --------
@@ -72,16 +77,54 @@ class Roster:
     source_table: TableName | None = None
     person: str | None = None
     fraction: Fraction = Fraction(1)
+    private: bool = False
+    head_share: Fraction = HEAD_SHARE
+    reaches: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.private and not self.tiers_nano:
+            raise InputError(
+                "a private roster needs a public menu: name tiers, or give menu=[0.01, 0.1, 1] for budgets in ε"
+            )
+        if self.reaches and not self.private:
+            raise InputError("a menu of budgets belongs to a private roster: say private=True, or leave the menu out")
+        if not 0 < self.head_share < 1 or self.head_share.denominator > 10**9:
+            raise InputError(f"head_share lies between 0 and 1, with at most nine decimals; got {self.head_share}")
 
     @classmethod
-    def column(cls, epsilon: str, *, people: PersonBudgets | None = None) -> Roster:
-        """Budgets in the numeric column `epsilon` of the table; `people` states the public head counts, for previews."""
-        return cls(_name(epsilon, "epsilon"), people=people)
+    def column(
+        cls,
+        epsilon: str,
+        *,
+        people: PersonBudgets | None = None,
+        menu: Sequence[Epsilon] | None = None,
+        private: bool = False,
+        head_share: Epsilon | None = None,
+    ) -> Roster:
+        """Budgets in the numeric column `epsilon` of the table; `people` states the public head counts, for previews.
+
+        With `private`, budgets are rounded down to the public `menu`; `head_share` is as for `tiers`.
+        """
+        about = private_of(private, head_share) | menu_of(menu)
+        return cls(name_of(epsilon, "epsilon"), people=people, **about)
 
     @classmethod
-    def tiers(cls, tiers: Mapping[str, Epsilon], *, column: str, counts: Mapping[str, int] | None = None) -> Roster:
-        """Consent `tiers` (ε by name) named in `column` of the table; `counts` states the public head counts, if known."""
-        return cls(_name(column, "column"), tiers_nano=named_tiers(tiers), people=_people(tiers, counts))
+    def tiers(
+        cls,
+        tiers: Mapping[str, Epsilon],
+        *,
+        column: str,
+        counts: Mapping[str, int] | None = None,
+        private: bool = False,
+        head_share: Epsilon | None = None,
+    ) -> Roster:
+        """Consent `tiers` (ε by name) named in `column` of the table; `counts` states the public head counts, if known.
+
+        With `private`, who is in which tier is protected too; `counts` are then a guess, for previews, and a part
+        `head_share` of everyone's budget (0.05 unless given) pays for noisy head counts.
+        """
+        about = private_of(private, head_share)
+        return cls(name_of(column, "column"), tiers_nano=named_tiers(tiers), people=people_of(tiers, counts), **about)
 
     @classmethod
     def table(
@@ -93,8 +136,12 @@ class Roster:
         tier: str | None = None,
         tiers: Mapping[str, Epsilon] | None = None,
         table: TableName | None = None,
+        menu: Sequence[Epsilon] | None = None,
+        counts: Mapping[str, int] | None = None,
+        private: bool = False,
+        head_share: Epsilon | None = None,
     ) -> Roster:
-        """A separate public table with one row per person.
+        """A separate table with one row per person: public, unless it is said to be private.
 
         Parameters
         ----------
@@ -110,6 +157,14 @@ class Roster:
             The budget of each tier.
         table : str or (str, str), optional
             The table in a database.
+        menu : sequence of ε, optional
+            The public budgets to which those of a private roster in ε are rounded down.
+        counts : mapping of str to int, optional
+            A public guess of the head counts of a private roster with tiers, for previews.
+        private : bool
+            Whether who granted which budget is part of their record.
+        head_share : float, optional
+            The part of everyone's budget that the noisy head counts of a private roster cost; 0.05 unless given.
 
         Returns
         -------
@@ -118,13 +173,17 @@ class Roster:
         check_source(source, table)
         if (epsilon is None) == (tier is None) or (tier is None) != (tiers is None):
             raise InputError("a roster table needs epsilon='column', or tier='column' with tiers={'name': epsilon}")
-        budget = _name(epsilon if tier is None else tier, "epsilon or tier")
+        budget = name_of(epsilon if tier is None else tier, "epsilon or tier")
+        if counts is not None and not (private and tiers):
+            raise InputError("a public roster table is counted; counts are a guess for a private one with tiers")
         return cls(
             budget,
-            tiers_nano=named_tiers(tiers) if tiers is not None else (),
+            people=None if counts is None else people_of(tiers or {}, counts),
+            **({"tiers_nano": named_tiers(tiers)} if tiers is not None else menu_of(menu)),
+            **private_of(private, head_share),
             source=source,
             source_table=table,
-            person=_name(person, "person"),
+            person=name_of(person, "person"),
         )
 
     @staticmethod
@@ -154,30 +213,9 @@ class Roster:
         >>> Roster.from_mapping({"column": "consent", "tiers": {"open": 1.0}}).tiers_nano
         (('open', 1000000000),)
         """
-        if plain.get("living"):
-            from sfumato.tables.living import LivingRoster
+        from sfumato.tables.roster_keys import from_mapping
 
-            return LivingRoster.from_keys(plain)
-        plain = {name: value for name, value in plain.items() if name != "living"}
-        known = ("column", "tiers", "counts", "source", "table", "person", "epsilon", "tier")
-        for key in plain:
-            if key not in known:
-                raise InputError(f"budgets: unknown key {key!r}; {did_you_mean(key, known)}")
-        if "source" in plain:
-            if unused := {"column", "counts"} & set(plain):
-                raise InputError(f"budgets: a roster table has no key {min(unused)!r}")
-            if "person" not in plain:
-                raise InputError("budgets: a roster table needs person = 'the column that names the person'")
-            return cls.table(**plain)
-        if "column" not in plain:
-            raise InputError("budgets: give column = '...' of the table, or source = 'roster.csv' with person = '...'")
-        if unused := {"table", "person", "epsilon", "tier"} & set(plain):
-            raise InputError(f"budgets: the key {min(unused)!r} needs source = 'roster.csv'")
-        if "tiers" in plain:
-            return cls.tiers(plain["tiers"], column=plain["column"], counts=plain.get("counts"))
-        if "counts" in plain:
-            raise InputError("budgets: counts needs tiers = {name = epsilon}")
-        return cls.column(plain["column"])
+        return from_mapping(cls, plain)
 
     def share(self, fraction: Fraction) -> Roster:
         """The same people with `fraction` of their budgets, rounded down as `PersonBudgets.share` does.
@@ -201,8 +239,8 @@ class Roster:
 
     @property
     def reads_table(self) -> bool:
-        """Whether learning the head counts means reading the private table itself."""
-        return self.source is None and self.people is None
+        """Whether learning the head counts means reading what is private."""
+        return self.private or (self.source is None and self.people is None)
 
     @property
     def least_key(self) -> int:
@@ -212,10 +250,21 @@ class Roster:
 
     def to_arrow(self, values: list[Any]) -> Any:
         """`values` of the budget column, Python objects, as text (tiers) or numbers (ε)."""
-        return text_array(values) if self.tiers_nano else number_array(values)
+        return text_array(values) if self.tiers_nano and not self.reaches else number_array(values)
+
+    def menu(self) -> PersonBudgets:
+        """The tiers and what each grants; nobody is counted."""
+        names = tuple(name for name, _ in self.tiers_nano)
+        levels = np.array([nano for _, nano in self.tiers_nano])
+        return PersonBudgets(levels, np.zeros_like(levels), names)
 
     def head_counts(self) -> PersonBudgets:
         """The public head count of each budget, without reading the private table."""
+        if self.private:
+            raise InputError(
+                "this roster is private: its head counts are told with noise only, by Table.head_counts() or the first "
+                "release of a plan"
+            )
         if self.people is not None:
             return self.people
         if self.source is None:
@@ -223,8 +272,10 @@ class Roster:
                 f"the head counts per budget are not stated, and column {self.budget!r} is part of the private table; "
                 "give counts (tiers), people (column) or a separate roster table"
             )
+        from sfumato.tables.roster_join import per_person
+
         engine = self.connect()
-        each = self._per_person(engine)
+        each = per_person(self, engine)
         return self.summary(engine.fetch(each.group_by("key").agg(n=each.count())))
 
     def key(self, expr: Expr, engine: Engine) -> Expr:
@@ -232,8 +283,10 @@ class Roster:
         import ibis
 
         what = f"the budget column {self.budget!r}"
-        if not self.tiers_nano:
+        if not self.tiers_nano or self.reaches:
             nano = nano_budget(number_column(expr, engine=engine.name, what=what, text=engine.text))
+            if self.reaches:  # numbered like tiers; shares are taken of the menu, not of what people wrote
+                return sum(((nano >= level).cast("int64") for level in self.reaches), nano * 0)
             return nano if self.fraction == 1 else _part(nano, self.fraction)
         tier = text_column(expr, what=what).expr
         return ibis.cases(*((tier == name, i + 1) for i, (name, _) in enumerate(self.tiers_nano)), else_=0).cast("int64")
@@ -260,25 +313,9 @@ class Roster:
 
     def joined(self, rows: Expr, engine: Engine) -> Expr:
         """`rows` of `engine` (with column ``person``) with each key from the roster table; people not in it are dropped."""
-        import ibis
+        from sfumato.tables.roster_join import joined
 
-        other = self.connect(near=engine)
-        each = self._per_person(other)
-        if engine.backend is not other.backend:
-            each = ibis.memtable(other.fetch(each))
-        mine, theirs = rows["person"].type(), each["who"].type()
-        if other.text and mine.is_integer():
-            # "7" and "07" are one person from here on, who would join twice: the smaller budget once more.
-            each = each.mutate(who=each["who"].try_cast("int64"))
-            each = each.filter(each["who"].notnull()).group_by("who").agg(key=each["key"].min())
-        elif engine.text and theirs.is_integer():
-            each = each.mutate(who=each["who"].cast("string"))
-        elif _kind_of_id(mine) != _kind_of_id(theirs):
-            raise SchemaError(
-                f"the roster names persons by {_kind_of_id(theirs)}, the table by {_kind_of_id(mine)}: nobody would match; "
-                "give them one type"
-            )
-        return rows.inner_join(each, rows["person"] == each["who"]).drop("who")
+        return joined(self, rows, engine)
 
     def findings(self, persons: Any = None) -> tuple[str, ...]:
         """What is odd about the roster, in sentences with head counts, from public facts only; no person is named.
@@ -291,24 +328,14 @@ class Roster:
         """
         from sfumato.tables.roster_findings import of_statement, of_table
 
+        if self.private:  # nothing of it may be told
+            return ()
         return of_statement(self) if self.source is None else of_table(self, persons)
 
     def connect(self, near: Engine | None = None) -> Engine:
         """Open the roster table; `near` is an open engine to share."""
         columns = {str(self.person): person_array, self.budget: self.to_arrow}
         return connect(self.source, self.source_table, columns=columns, near=near)
-
-    def _per_person(self, engine: Engine) -> Expr:
-        who = engine.column(str(self.person), "the roster's person column")
-        key = self.key(engine.column(self.budget, "the roster's budget column"), engine)
-        each = engine.table.select(who=who, key=key)
-        each = each.filter(each["who"].notnull())
-        return each.group_by("who").agg(key=each["key"].min())
-
-
-def _kind_of_id(kind: Any) -> str:
-    """A type as far as equality goes: whole numbers of any width are alike."""
-    return "whole numbers" if kind.is_integer() else "text" if kind.is_string() else str(kind)
 
 
 def _part(nano: Expr, fraction: Fraction) -> Expr:
@@ -319,30 +346,3 @@ def _part(nano: Expr, fraction: Fraction) -> Expr:
     rest = nano % bottom
     whole = (nano - rest) // bottom
     return (whole * top + (rest * top - (rest * top) % bottom) // bottom).cast("int64")
-
-
-def _name(column: Any, what: str) -> str:
-    if not isinstance(column, str) or not column:
-        raise InputError(f"{what} must name a column, got {column!r}")
-    return column
-
-
-def named_tiers(tiers: Mapping[str, Epsilon]) -> tuple[tuple[str, int], ...]:
-    """The tiers in nano-ε, in order of budget, then name."""
-    if not isinstance(tiers, Mapping) or not tiers:
-        raise InputError("name at least one tier, for example tiers={'open': 1.0}")
-    named = [(str(name), positive_nano(e, f"epsilon of tier {name!r}")) for name, e in tiers.items()]
-    return tuple(sorted(named, key=lambda item: (item[1], item[0])))
-
-
-def _people(tiers: Mapping[str, Epsilon], counts: Mapping[str, int] | None) -> PersonBudgets | None:
-    if counts is None:
-        return None
-    if not isinstance(counts, Mapping):
-        raise InputError(f"counts gives the head count of each tier, for example {{'open': 90}}; got {counts!r}")
-    if unknown := [name for name in counts if name not in tiers]:
-        raise InputError(f"counts names a tier {unknown[0]!r} without a budget; {did_you_mean(unknown[0], tiers)}")
-    for name, heads in counts.items():
-        if isinstance(heads, bool) or not isinstance(heads, int) or heads < 0:
-            raise InputError(f"counts of tier {name!r} is a public head count, a whole number; got {heads!r}")
-    return PersonBudgets.from_tiers({name: (e, counts.get(name, 0)) for name, e in tiers.items()})

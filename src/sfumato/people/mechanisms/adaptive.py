@@ -31,7 +31,7 @@ from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.estimate import Bracket, Estimate
 from sfumato.people.gaps import cuts, patterns
 from sfumato.people.headline import P_VALUE
-from sfumato.people.linear import LinearPlan, describe_cap, weighted_mean
+from sfumato.people.linear import LinearPlan, describe_cap, lattice_words, weighted_mean
 from sfumato.people.mechanisms.affine import affine_plan
 from sfumato.people.mechanisms.robust import robust_plan
 from sfumato.people.mechanisms.simple import minimum_plan
@@ -68,12 +68,13 @@ class AdaptivePlan:
     @property
     def safe_scale(self) -> float:
         """s, in the unit of the answer."""
-        return float(self.safe.noise_scales[0])
+        heads = self.safe.head_variance(self.question.largest)
+        return float(np.sqrt(self.safe.noise_scales[0] ** 2 + heads / 2))
 
     def _spread(self, variance: float) -> float:
         """A: the error of the keen sum under independence, in scales of the safe noise."""
         assert self.keen is not None
-        noise = 2 * float(np.square(self.keen.noise_scales).sum())
+        noise = 2 * float(np.square(self.keen.noise_scales).sum()) + self.keen.head_variance(self.question.likely)
         return float(np.sqrt(self.keen.spread(variance) ** 2 + noise)) / self.safe_scale
 
     @cached_property
@@ -172,9 +173,12 @@ class AdaptivePlan:
             guarantee=meter.guarantee(),
             mechanism=self.mechanism,
             expected_rmse=self.expected_rmse,
+            rounding=q.rounding_bound,
             parameters={
                 "safe": dict(self.safe.parameters),
                 "keen": dict(self.keen.parameters),
+                "weight": self.weight,
+                **lattice_words(q, q.rounding_bound),
             },
             warnings=first.warnings,
             details={"safe_value": first.value, "keen_value": second.value, P_VALUE: self._p_value(moved, variance)},
@@ -198,9 +202,18 @@ def adaptive_plan(question: Question) -> AdaptivePlan:
     left = question.levels // question.cost - used
     if not int(np.dot(left > 0, question.budgets.counts > 0)):
         return AdaptivePlan(question, safe, None)
-    cap = best_cap(question.budgets, left, question.variance, 2 * (1e9 * question.divisor) ** 2)
+    if question.budgets.noise is None:
+        cap = best_cap(question.budgets, left, question.variance, 2 * (1e9 * question.divisor) ** 2)
+    else:
+        cap = _searched_cap(question, left)
     keen = weighted_mean("adaptive, keen", question, np.minimum(left, cap), cap=describe_cap(Nano(cap * question.cost)))
     return AdaptivePlan(question, replace(safe, mechanism="adaptive, safe"), keen)
+
+
+def _searched_cap(question: Question, left: NDArray[np.int64]) -> int:
+    """The same where head counts are noisy, by the error formula of the sum itself."""
+    caps = np.unique(np.geomspace(max(1, int(left[left > 0].min())), int(left.max()), 60).astype(np.int64)).tolist()
+    return min(map(int, caps), key=lambda cap: weighted_mean("", question, np.minimum(left, cap)).expected_rmse)
 
 
 def best_cap(budgets: PersonBudgets, left: NDArray[np.int64], variance: float, noise: float) -> int:

@@ -118,12 +118,22 @@ class AdaptiveHistogramPlan:
 
     def _keen_bracket(self, counts: Floats) -> CellBracket:
         n, rows = self.budgets.people, self.terms.rows_per_person
-        return CellBracket(counts, n, NANO * n / self.keen_mass, self.imbalance, rows=rows)
+        assert self.keen is not None
+        heads = self._heads(n * self.keen / self.keen_mass)
+        return CellBracket(counts, n, NANO * n / self.keen_mass, self.imbalance, rows=rows, heads=heads)
+
+    def _heads(self, share: Floats) -> tuple[float, ...]:
+        """What noisy head counts of a private roster add where people count this `share` of what they should."""
+        if self.budgets.noise is None:
+            return ()
+        return tuple((np.abs(share - 1) * self.terms.rows_per_person * self.budgets.noise).tolist())
 
     def _variances(self, counts: Floats) -> Floats:
         """A² per bin, where the keen histogram has these `counts`."""
         keen = self._keen_bracket(counts)
-        return np.asarray((keen.spreads(counts) ** 2 + 2 * keen.scale**2) / self.safe_scale**2)
+        part = np.clip(counts / (self.budgets.people * self.terms.rows_per_person), 0.0, 1.0)
+        heads = 2 * part**2 * float(np.square(keen.heads).sum())
+        return np.asarray((keen.spreads(counts) ** 2 + 2 * keen.scale**2 + heads) / self.safe_scale**2)
 
     @property
     def _even(self) -> float:
@@ -176,7 +186,7 @@ class AdaptiveHistogramPlan:
         n, size, scale = self.budgets.people, self.bins.size, self.safe_scale
         seen = self._noisy(sums, self.safe, meter, "safe") / self.full
         rows = self.terms.rows_per_person
-        safe = CellBracket(seen, n, scale, missing=self.unseen, rows=rows)
+        safe = CellBracket(seen, n, scale, missing=self.unseen, rows=rows, heads=self._heads(self.safe / self.full))
         keen, counts = safe, seen + self.unseen / size
         independent = None
         if self.keen is not None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.people.linear import LinearPlan, capped_weights, describe_cap, weighted_mean
 from sfumato.people.question import Question
-from sfumato.privacy import NANO, Epsilon, Nano, PersonBudgets, positive_nano
+from sfumato.privacy import NANO, Epsilon, Nano, PersonBudgets, as_epsilon, positive_nano
 from sfumato.registry import Mechanism, Parameter
 
 
@@ -45,9 +45,22 @@ def cap_at(e: NDArray[np.float64], heads: NDArray[np.int64] | NDArray[np.float64
     return Nano(int(min(cap * NANO, 4.0e18)))
 
 
+def _searched_cap(question: Question) -> Nano:
+    """The best cap where head counts are noisy: the closed form knows nothing of their noise."""
+    caps = np.unique(np.geomspace(int(question.levels[0]), int(question.levels[-1]), 60).astype(np.int64)).tolist()
+
+    def error(cap: int) -> float:
+        weights = capped_weights(question, Nano(cap))
+        return weighted_mean("affine", question, weights).expected_rmse if weights.any() else float("inf")
+
+    return Nano(min(caps, key=error))
+
+
 def affine_plan(question: Question, *, cap: Epsilon | None = None) -> LinearPlan:
     """The affine release; `cap` (ε) is the optimal one unless given."""
     share = question.variance / question.span**2 * (question.span / question.reach) ** 2
+    if cap is None and question.budgets.noise is not None:
+        cap = as_epsilon(_searched_cap(question))
     found = cap_at(question.epsilons, question.budgets.counts, share) if cap is None else positive_nano(cap, "cap")
     found = min(found, Nano(int(question.levels[-1])))
     weights = capped_weights(question, found)

@@ -140,6 +140,7 @@ def _cumulated(costs: Integers, capacity: Integers) -> NDArray[np.int64]:
 
 def exponential_plan(question: Question) -> ExponentialPlan:
     """The plan, if the possible sums are few enough to score each of them."""
+    question.need_exact_heads("exponential")
     answers = question.people * question.span
     if answers > MOST_ANSWERS:
         raise InputError(f"the exponential mechanism would score {answers} answers, at most {MOST_ANSWERS}")

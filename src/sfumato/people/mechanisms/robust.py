@@ -33,12 +33,21 @@ def robust_cap(question: Question, *, unseen: float = 0.5) -> Nano:
     def worst(caps: NDArray[np.float64]) -> NDArray[np.float64]:
         j = np.searchsorted(e, caps)
         bias = unseen * (heads[j] - mass[j] / caps) / n
-        return np.asarray(bias**2 + 2 * (reach / (n * caps)) ** 2)
+        return np.asarray(bias**2 + 2 * (reach / (n * caps)) ** 2 + _of_heads(question, caps))
 
     caps = np.geomspace(e[0], e[-1], 400)
     best = int(np.argmin(worst(caps)))
     caps = np.geomspace(caps[max(0, best - 1)], caps[min(caps.size - 1, best + 1)], 400)
     return Nano(max(1, int(caps[int(np.argmin(worst(caps)))] * NANO)))
+
+
+def _of_heads(question: Question, caps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What noisy head counts of a private roster add at worst (see `linear`), for each cap, as a square share of n span."""
+    if question.budgets.noise is None:
+        return np.zeros(caps.size)
+    missing = np.maximum(0.0, 1 - question.epsilons / caps[:, None])
+    worst = missing * question.budgets.noise * question.largest / (question.people * question.span)
+    return np.asarray(2 * np.square(worst).sum(axis=1))
 
 
 def robust_plan(question: Question, *, cap: Epsilon | None = None, unseen: float = 0.5) -> LinearPlan:

@@ -166,6 +166,7 @@ def keep_thresholds(levels: NDArray[np.int64], loss: int) -> NDArray[np.uint64]:
 
 def sampling_plan(question: Question, *, threshold: Epsilon | None = None) -> SamplingPlan:
     """The sample at `threshold` (ε); without one, the best of 200 by the public error formula."""
+    question.need_exact_heads("sampling")
     if question.rows_per_person > 1:
         raise InputError("sampling keeps or drops people, but a person here owns several rows; choose another mechanism")
     if question.high - question.low > MOST_VALUES:
