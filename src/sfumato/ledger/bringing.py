@@ -124,9 +124,13 @@ def _withdrew(now: State, waiting: Choices, chosen: Choices) -> NDArray[np.bool_
     out = now.tiers == GONE
     asked = waiting.known
     out[waiting.places[asked]] = waiting.tiers[asked] == GONE
-    here = chosen.known & np.append(out, False)[np.where(chosen.known, chosen.places, -1)]
-    never = waiting.people[~waiting.known & (waiting.tiers == GONE)]  # who withdrew before they were in
-    found: NDArray[np.bool_] = here | (~chosen.known & (persons.match(never, chosen.people) >= 0))
+    refused = waiting.people[~asked & (waiting.tiers == GONE)].copy()  # newcomers who joined and took it back
+    refused["place"] = 0
+    found: NDArray[np.bool_] = np.where(
+        chosen.known,
+        np.append(out, False)[np.where(chosen.known, chosen.places, -1)],
+        persons.match(refused, chosen.people) >= 0,
+    )
     return found
 
 

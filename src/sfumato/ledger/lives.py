@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from sfumato.ledger.database import Store
 
 
-_OUT = object()  # what a withdrawal chooses
-
-
 def _listed(people: Any) -> Sequence[Any]:
     """Plain identifiers from a list, an array or a column."""
     for method in ("to_pylist", "tolist"):
@@ -57,7 +54,7 @@ class Lives:
         self._choose(person, grant, newcomers=False)
 
     def withdraw(self, person: Any) -> None:
-        self._choose(person, _OUT, newcomers=False)
+        self._choose(person, None, newcomers=False, leaves=True)
 
     def bring(self, people: Sequence[Any] | NDArray[Any], grants: Any, *, missing: str = "stay") -> Pending:
         listed = _listed(people)
@@ -123,11 +120,11 @@ class Lives:
             places = persons.places(connection, dataset_id, persons.hashes(key, self._dataset, listed))
             return taking_part(connection, dataset_id, menu, release_id, places)
 
-    def _choose(self, person: Any, grant: Any, *, newcomers: bool) -> None:
+    def _choose(self, person: Any, grant: str | Epsilon | None, *, newcomers: bool, leaves: bool = False) -> None:
         with self._store.write() as connection:
             dataset_id = lock(connection, self._dataset)
             menu = self._menu(connection, dataset_id)
-            if grant is _OUT:
+            if leaves:  # an empty grant does not take anybody out
                 amount, tier, cap = 0, GONE, 0
             else:
                 amount, tier, cap = (int(column[0]) for column in menus.granted(menu, grant, 1))
@@ -137,7 +134,7 @@ class Lives:
             now = (
                 (0, GONE, FAR) if place < 0 else states.at_place(connection, dataset_id, place, ("grants", "tiers", "caps"))
             )
-            if now[1] == GONE and place >= 0 and not newcomers and grant is not _OUT:
+            if now[1] == GONE and place >= 0 and not newcomers and not leaves:
                 raise InputError(
                     f"this person withdrew from {self._dataset!r}; they can join again, with what was spent on them before"
                 )
