@@ -128,6 +128,12 @@ def test_the_alarm_is_the_first_thing_that_is_shown(tmp_path):
     show_outcomes(console, [outcome])
     shown = console.export_text()
     assert shown.index("Consent and values seem to go together") < shown.index("95% interval")
+    ends = next(e["errors"] for e in outcome.certificate["previewed"] if e["mechanism"] == outcome.certificate["mechanism"])
+    assert ends["worst"] > ends["independent"]
+    for text in (page, shown):  # an error that holds only if there is nothing to be alarmed about is not the only one told
+        assert "expected error if independent" in text
+        assert "expected error in the worst case" in text
+    assert f"expected error in the worst case {ends['worst']:,.4g}" in shown
 
 
 def test_a_call_that_states_independence_is_named():

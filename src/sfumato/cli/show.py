@@ -108,13 +108,16 @@ def progress(console: Console, total: int, *, quiet: bool = False) -> Iterator[C
 
 def show_outcomes(console: Console, outcomes: list[Outcome]) -> None:
     """Where each release is, and its promise."""
+    from sfumato.releases.report import expected_errors
+
     for outcome in outcomes:
         made = outcome.certificate
         paid = " (already paid for: nothing was charged)" if outcome.repeated else ""
         console.print(f"[bold]{outcome.name}[/bold] → {outcome.folder}{paid}")
         for line in answer_lines(outcome.result):
             console.print(f"  {line}")
-        console.print(f"  {made['mechanism']}, expected error {_number(made['expected_rmse'])}", style="dim")
+        errors = ", ".join(f"{what} {_number(error)}" for what, error in expected_errors(made).items())
+        console.print(f"  {made['mechanism']}, {errors}", style="dim")
         console.print(f"  {made['guarantee']['sentence']}")
         if made.get("assumption"):
             console.print(f"  [yellow]{escape(made['assumption'])}[/yellow]")

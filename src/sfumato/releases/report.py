@@ -58,7 +58,7 @@ def report(result: Result, made: Mapping[str, Any]) -> str:
                 **{f"column {column}": words for column, words in made["schema"]["columns"].items()},
                 "where": asked.get("where") or "everybody",
                 "mechanism": made["mechanism"],
-                "expected error (root mean square)": _number(made["expected_rmse"]),
+                **{f"{what} (root mean square)": _number(error) for what, error in expected_errors(made).items()},
                 **{f"parameter: {k}": _brief(v) for k, v in _flat(made["parameters"])},
                 "charged ε": made["charged"]["epsilon"],
                 "recipient": made.get("recipient") or "everybody",
@@ -132,6 +132,14 @@ def _headline(result: Result) -> str:
     second = f"95% interval {words(narrow[0])} to {words(narrow[1])} {IF_INDEPENDENT}" if narrow else ""
     second = f"<p class=soft>{second}</p>" if second and not first.alarm else ""
     return f"{alarm}<p><span class=big>{words(first.value)}</span> <span class=soft>{band}</span></p>{second}"
+
+
+def expected_errors(made: Mapping[str, Any]) -> dict[str, float | None]:
+    """The expected error by what it assumes: where budgets differ, that of independence is not the only one."""
+    errors = next((o.get("errors") for o in made["previewed"] if o["mechanism"] == made["mechanism"]), None)
+    if not errors:
+        return {"expected error": made["expected_rmse"]}
+    return {"expected error if independent": made["expected_rmse"], "expected error in the worst case": errors["worst"]}
 
 
 def _previewed(offers: Sequence[Mapping[str, Any]], chosen: str) -> str:
