@@ -64,7 +64,7 @@ def headline(estimate: Estimate, confidence: float = 0.95) -> Headline:
         if estimate.if_independent is None and estimate.any_data is not None:
             value, whose = estimate.any_data.value, "the answer that assumes nothing"
         else:
-            whose = f"{estimate.mechanism}'s: the further two answers lie apart, the more it rests on the one that assumes nothing"
+            whose = f"{estimate.mechanism}'s: the more two answers differ, the more it rests on the one that assumes nothing"
         tested = f"p = {estimate.p_value:.2g}, tested at {ALARM:g}"
         alarm = (
             f"Consent and values seem to go together here ({tested}): the interval for any data is the one to use. "
