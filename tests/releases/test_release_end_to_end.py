@@ -109,7 +109,7 @@ def test_a_folder_with_something_else_in_it_is_not_touched_and_nothing_is_spent(
     with pytest.raises(InputError, match="already holds something else"):
         release(plan)
     assert (folder / "mine.txt").read_text() == "keep"
-    assert Ledger.open(plan.ledger).history("clinic") == ()
+    assert Ledger.open(plan.ledger).datasets() == []  # not even a ledger was begun for it
 
 
 def test_a_release_that_died_before_its_commit_is_settled_without_a_new_charge(plan, monkeypatch):
