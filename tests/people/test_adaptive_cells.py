@@ -169,10 +169,12 @@ def test_the_narrow_interval_holds_under_independence_only():
 def test_a_gap_in_all_bins_is_told_and_none_is_not():
     found, _ = released(CLINIC, 21, 3, pattern="every second bin", gap=0.4)
     assert found.parameters["bins_agree"] < 0.01
-    assert any("goes with their values" in w for w in found.warnings)
+    assert found.alarm is not None
+    assert found.to_dict()["alarm"] == found.alarm == type(found).from_dict(found.to_dict()).alarm
     found, _ = released(CLINIC, 21, 3)
     assert found.parameters["bins_agree"] > 0.3
     assert found.warnings == ()
+    assert found.alarm is None
 
 
 # --- shapes ------------------------------------------------------------------------------------------------------------

@@ -138,7 +138,9 @@ def answer_lines(result: Result) -> list[str]:
     columns = [c for c in frame.columns if c not in ("noise", "epsilon", "share")]
     shown = frame[columns].head(_MOST_ROWS).to_string(index=False, float_format=lambda x: f"{x:,.5g}")
     more = [] if len(frame) <= _MOST_ROWS else [f"... {len(frame) - _MOST_ROWS:,} more rows in data.parquet"]
-    return [escape(line) for line in shown.split("\n")] + more
+    said: str | None = getattr(result, "alarm", None)
+    first = [f"[bold red]{escape(said)}[/bold red]"] if said else []
+    return [*first, *(escape(line) for line in shown.split("\n")), *more]
 
 
 def show_balance(console: Console, balance: Balance) -> None:

@@ -32,12 +32,13 @@ def plot_histogram(histogram: Histogram, ax: Axes | None = None) -> Axes:
 def _bars(h: Histogram, ax: Axes) -> Axes:
     place = np.arange(h.bins.size)
     made = f"{h.mechanism}, ε = {h.guarantee.epsilon}"
+    low, high, words = h.shown_interval()
     if h.bins.size <= _MOST_BARS:
         ax.bar(place, h.flat, color=BLUE, width=0.8, label=made)
-        ax.errorbar(place, h.flat, yerr=2 * h.noise, fmt="none", ecolor=VERMILION, capsize=2, label="±2 sd of noise")
+        middle, reach = (low + high) / 2, (high - low) / 2  # an interval need not be centred on the count
+        ax.errorbar(place, middle, yerr=reach, fmt="none", ecolor=VERMILION, capsize=2, label=words)
     else:
-        low, high = h.flat - 2 * h.noise, h.flat + 2 * h.noise
-        ax.fill_between(place, low, high, color=VERMILION, alpha=0.3, step="mid", label="±2 sd of noise")
+        ax.fill_between(place, low, high, color=VERMILION, alpha=0.3, step="mid", label=words)
         ax.step(place, h.flat, where="mid", color=BLUE, lw=1, label=made)
     shown = place[:: -(-h.bins.size // _MOST_LABELS)]
     names = h.bins.flat_labels()

@@ -163,6 +163,15 @@ class Histogram(Result):
             ends = np.array(each)[:, 0], np.array(each)[:, 1]
         return ends[0].reshape(self.bins.shape), ends[1].reshape(self.bins.shape)
 
+    @property
+    def alarm(self) -> str | None:
+        """What must be said before the figures; see `PersonalHistogram.alarm`."""
+        return None
+
+    def shown_interval(self) -> tuple[Floats, Floats, str]:
+        """What a picture draws around the counts, flat: two ends and what they are."""
+        return self.flat - 2 * self.noise, self.flat + 2 * self.noise, "±2 sd of noise"
+
     def distribution(self) -> Floats:
         """The shape: negative counts become 0, the rest is divided by its sum; uniform if nothing is left."""
         kept = np.maximum(self.counts, 0.0)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,15 @@ from sfumato.histograms.result import Histogram, RangeAnswer
 from sfumato.people.cells import CellBracket, bracket_interval
 from sfumato.people.estimate import Bracket
 from sfumato.people.gaps import bias_at
+from sfumato.people.headline import ALARM, ANY_DATA
 from sfumato.people.mechanisms.affine import optimal_cap
 from sfumato.people.question import Question
 from sfumato.privacy import NANO, Charge, Exact, Meter, PersonBudgets, as_epsilon
 from sfumato.privacy.terms import Terms
 from sfumato.registry import Mechanism
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Integers = NDArray[np.int64]
 
@@ -112,9 +116,39 @@ class PersonalHistogram(Histogram):
         low, high = seen.interval(confidence)
         return low.reshape(self.bins.shape), high.reshape(self.bins.shape)
 
+    @property
+    def alarm(self) -> str | None:
+        """Where the two noisy histograms of `adaptive` differ by more than chance: what to tell a reader first."""
+        agree = self.parameters.get("bins_agree")
+        if agree is None or agree >= ALARM:
+            return None
+        return (
+            f"Consent and values seem to go together here (the bins agree with a probability of {agree:.2g}): the interval "
+            f"for any data is the one to use. The counts are {self.mechanism}'s: the more two answers differ, the more they "
+            "rest on the one that assumes nothing."
+        )
+
+    def shown_interval(self) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
+        if self.any_data is None:
+            return super().shown_interval()
+        low, high = self.any_data.interval(0.95)
+        return low, high, f"95% interval {ANY_DATA}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per bin; the 95% interval for any data stands beside the count where there is one."""
+        frame = super().to_frame()
+        if self.any_data is not None:
+            low, high, _ = self.shown_interval()
+            place = int(frame.columns.get_loc("count")) + 1  # type: ignore[arg-type]
+            frame.insert(place, "low", low)
+            frame.insert(place + 1, "high", high)
+        return frame
+
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers; see `Histogram.to_dict`."""
         more: dict[str, Any] = {"people": self.people, "noise_scale": self.noise_scale, "imbalance": self.imbalance}
+        if self.alarm is not None:
+            more["alarm"] = self.alarm
         if self.head_scales:
             more["head_scales"] = list(self.head_scales)
         both = {"any_data": self.any_data, "if_independent": self.if_independent}

@@ -122,7 +122,8 @@ def drawn(draw: Callable[[Any], Any]) -> bytes:
 def _headline(result: Result) -> str:
     value = getattr(result, "value", None)
     if not isinstance(value, int | float):
-        return ""
+        alarm = getattr(result, "alarm", None)
+        return f"<p class='promise stop'>{_text(alarm)}</p>" if alarm else ""
     first: Headline = result.headline()  # type: ignore[attr-defined]
     words = result.words
     low, high = first.interval

@@ -206,7 +206,7 @@ class AdaptiveHistogramPlan:
             measurements=(),
             parameters=self._parameters(independent),
             expected_rmse=self.expected_rmse,
-            warnings=self._warnings(independent),
+            warnings=self._warnings(),
             people=n,
             noise_scale=keen.scale,
             imbalance=keen.imbalance,
@@ -231,13 +231,8 @@ class AdaptiveHistogramPlan:
         cap = epsilon_text(Nano(int(self.keen.max()) * factor))
         return {**told, "keen_cap": cap, "bins_agree": round(independent, 3)}
 
-    def _warnings(self, independent: float | None) -> tuple[str, ...]:
+    def _warnings(self) -> tuple[str, ...]:
         told = []
-        if independent is not None and independent < 0.05:
-            told.append(
-                "What people grant goes with their values: the two noisy histograms differ by more than chance. The "
-                "interval for any data holds; the narrower one does not."
-            )
         if self.unseen > 0.1 * self.safe_scale:
             told.append(
                 f"People with a budget below ε {epsilon_text(Nano(self.full * self.terms.factor))} count in part: a bin "
