@@ -25,7 +25,7 @@ from sfumato.releases.pipeline import (
 )
 from sfumato.releases.plan import Plan, read_plan
 from sfumato.releases.plan_facts import draws_on_people, facts_of, granted_in
-from sfumato.releases.plan_people import again_priced, bind, folder_of, ledger_of, only_this, preview_living
+from sfumato.releases.plan_people import again_priced, bind, folder_of, ledger_of, next_counting, only_this, preview_living
 from sfumato.releases.repeated import again, settle
 from sfumato.results import Result
 from sfumato.tables.living import LivingRoster
@@ -165,7 +165,7 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
     facts, counting = facts_of(plan, roster, source)
     requests = default_shares(plan.releases, roster is not None)
     if isinstance(roster, LivingRoster):
-        return PlanPreview(*preview_living(plan, facts, requests, source))
+        return PlanPreview(*preview_living(plan, facts, requests, source, counting))
     found = () if facts.roster is None else facts.roster.findings()
     priced = [] if counting is None else [counting]
     for request in requests:
@@ -265,6 +265,25 @@ def release(
     except SfumatoError as error:
         _stop(error, "after the head counts", outcomes)
     return [*outcomes, *rest]
+
+
+def count_heads(plan: Plan, *, source: Source = SECURE, progress: Progress = _quiet, by: str | None = None) -> Outcome:
+    """Count the heads of a private roster whose people change, with noise, and charge it again; later releases use it.
+
+    `plan` is what `load` read; `source`, `progress` and `by` are as for `release`.
+    """
+    from sfumato.tables import open as open_table
+
+    roster = plan.roster()
+    if not isinstance(roster, LivingRoster) or not roster.private:
+        raise InputError(
+            "heads are counted again where people change and who they are is private: `living = true` and "
+            '`roster = "private"` under [people]. Head counts of other rosters are stated, read or counted once'
+        )
+    bind(plan)
+    table = replace(open_table(plan.source, schema=plan.schema(), table=plan.table, budgets=roster), roster_only=True)
+    counting, ledger = next_counting(plan, roster, source)
+    return _one(plan, counting, table, ledger, source, progress, by)
 
 
 def _say(seen: PlanPreview, notice: Callable[[str], None] | None, *, private: bool) -> None:
