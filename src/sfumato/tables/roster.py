@@ -201,7 +201,7 @@ class Roster:
 
         They choose from the menu of `tiers` (ε by name), each with a cap `per_period` beside it, if one is given with the
         `period` ("year", "quarter" or "month"). `person` names people in files that are imported, by default as the schema's
-        unit does; `key` is the key file of their hashes, by default beside the ledger; `private` and `head_share`: see `tiers`.
+        unit does; `key` is their key file, by default beside the ledger; `private` and `head_share` are as in `tiers`.
         """
         from sfumato.tables.living import LivingRoster
 
