@@ -209,3 +209,84 @@ def test_one_release_of_a_plan_is_priced_for_people_as_they_stand(home: Path) ->
     people("epoch")
     done = run("release", "plan.toml", "--only", "all", "--json")["releases"]  # nobody could pay for the other one
     assert [r["name"] for r in done] == ["all"]
+
+
+def test_a_receipt_says_what_was_asked_and_since_when_somebody_is_gone(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    people("import", "roster.csv")
+    people("epoch")
+    run("release", "plan.toml")
+    people("withdraw", "5", "--yes")
+    run("receipt", "5", "--plan", "plan.toml", "--html", "before.html")
+    assert run("receipt", "5", "--plan", "plan.toml", "--json")["withdrawn_at"] is None  # it waits for the next release
+    people("epoch")
+    gone = run("receipt", "5", "--plan", "plan.toml", "--html", "gone.html", "--json")
+    assert [(line["kind"], line["columns"], line["where"]) for line in gone["lines"]] == [
+        ("count", [], "age >= 65"),
+        ("count", [], None),
+    ]
+    page = (home / "gone.html").read_text(encoding="utf-8")
+    assert "<h1>How your record was used</h1>" in page
+    assert f"since {gone['withdrawn_at'].replace('T', ', ').removesuffix('Z')} UTC no release uses your record" in page
+    assert "among the records where age &gt;= 65" in page
+    assert "class=bar " not in page  # nothing is granted any more: no bar to read as used up
+    assert "0.4 of 1 used" in (home / "before.html").read_text(encoding="utf-8")
+    assert "count, where age >= 65" in run("receipt", "3", "--plan", "plan.toml")
+    people("join", "5", "open")
+    people("epoch")
+    assert run("receipt", "5", "--plan", "plan.toml", "--json")["withdrawn_at"] is None
+
+
+def test_amounts_on_a_page_have_three_digits_and_exact_ones_elsewhere(home: Path) -> None:
+    (home / "plan.toml").write_text(PLAN.replace("share = 0.2", "share = 0.123456789"), encoding="utf-8")
+    people("import", "roster.csv")
+    people("epoch")
+    run("release", "plan.toml")
+    exact = run("receipt", "3", "--plan", "plan.toml", "--html", "page.html", "--json")
+    assert len(exact["spent"]) > 6
+    page = (home / "page.html").read_text(encoding="utf-8")
+    assert exact["spent"] not in page
+    assert "0.247 of 1 used" in page
+
+
+def test_whoever_lowers_below_what_is_spent_is_said_to_take_no_part(home: Path) -> None:
+    people("import", "roster.csv")
+    people("epoch")
+    assert people("change", "4", "strict", "--json")["note"] is None  # nothing is spent yet
+    people("change", "4", "open")
+    run("release", "plan.toml")
+    said = " ".join(people("change", "3", "strict").split())
+    assert "0.4 is spent already, more than strict allows: once that holds, this person takes no part" in said
+    assert people("change", "3", "0.4", "--json")["note"].startswith("0.4 is spent already, all that 0.4 allows")
+    assert people("change", "3", "0.41", "--json")["note"] is None
+    people("withdraw", "5", "--yes")
+    people("epoch")
+    assert "more than 0.25 allows" in people("join", "5", "0.25", "--json")["note"]
+    assert people("join", "9", "strict", "--json")["note"] is None
+    people("change", "3", "strict")
+    people("epoch")
+    again = run("release", "plan.toml", "--json")["releases"]
+    mine = [line["release"] for line in run("receipt", "3", "--plan", "plan.toml", "--json")["lines"]]
+    assert not {r["certificate"]["reservation"] for r in again} & set(mine)  # it is as was said
+
+
+@pytest.mark.parametrize("broken", ["epsilon = 50", "epsilon = 0.7"])
+def test_a_preview_lists_what_nobody_can_pay_for_as_refused(home: Path, broken: str) -> None:
+    """50 is more than anybody granted, 0.7 more than anybody has for this year."""
+    plan = PLAN.replace('where = "age >= 65"\nshare = 0.2', broken)
+    (home / "plan.toml").write_text(plan, encoding="utf-8")
+    people("import", "roster.csv")
+    people("epoch")
+    first, second = run("preview", "plan.toml", "--json")["releases"]
+    assert "nobody can pay for release 'over65'" in first["refusal"]
+    assert any("as if everybody had enough left" in note for note in first["notes"])
+    assert second["refusal"] is None
+    (home / "plan.toml").write_text(
+        PLAN.split("[[release]]")[0] + "[[release]]" + plan.split("[[release]]")[2], encoding="utf-8"
+    )
+    assert run("preview", "plan.toml", "--json")["releases"][0]["offers"] == second["offers"]  # it took nothing from others
+    (home / "plan.toml").write_text(plan, encoding="utf-8")
+    for words in ((), ("--only", "over65")):
+        done = RUNNER.invoke(app, ["release", "plan.toml", *words])
+        assert "nobody can pay for release 'over65'" in str(done.exception)
+    assert run("receipt", "3", "--plan", "plan.toml", "--json")["lines"] == []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import BudgetError, InputError, LedgerError
-from sfumato.ledger import Ledger
+from sfumato.ledger import Ledger, clock, persons
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 
@@ -162,3 +162,88 @@ def test_a_release_told_twice_is_not_charged_twice(ledger: Ledger) -> None:
     again = ledger.reserve("clinic", Charge.of("0.1"), request="same")
     assert again.repeated
     assert life.receipt("ana").spent == 10**8
+
+
+@pytest.fixture
+def renewing(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
+    monkeypatch.setattr(clock, "now", lambda: "2030-05-15T12:00Z")
+    ledger = Ledger.open(where, key=tmp_path / "people.key")
+    ledger.register("clinic", people=MENU, living=True, period="year", per_period={"open": "0.2"})
+    ledger.people("clinic").join("ana", "open")
+    ledger.people("clinic").epoch()
+    return ledger
+
+
+def test_no_choice_renews_a_period(renewing: Ledger) -> None:
+    life = renewing.people("clinic")
+    renewing.reserve("clinic", Charge.of("0.15"), request="a")
+    for steps in (["0.9", "open"], [None, "open"]):
+        for grant in steps:
+            life.withdraw("ana") if grant is None else life.join("ana", grant)
+            life.epoch()
+        assert life.receipt("ana").left == 5 * 10**7
+        assert life.standing().left.tolist() == [5 * 10**7]
+    with pytest.raises(BudgetError):
+        renewing.reserve("clinic", Charge.of("0.06"), request="b")
+
+
+def test_a_clock_put_back_does_not_open_a_period_again(renewing: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    renewing.reserve("clinic", Charge.of("0.2"), request="a")
+    monkeypatch.setattr(clock, "now", lambda: "2031-01-01T00:00Z")
+    renewing.reserve("clinic", Charge.of("0.2"), request="b")
+    for moment in ("2030-12-31T23:59Z", "2029-01-01T00:00Z"):
+        monkeypatch.setattr(clock, "now", lambda moment=moment: moment)
+        assert renewing.people("clinic").receipt("ana").left == 0
+        with pytest.raises(BudgetError):
+            renewing.reserve("clinic", Charge.of("0.000000001"), request=moment)
+
+
+def test_of_a_choice_that_gives_and_takes_only_the_taking_binds(renewing: Ledger) -> None:
+    life = renewing.people("clinic")
+    life.change("ana", "0.9")  # less for life, and no cap per year
+    life.bind()
+    assert (life.receipt("ana").grant, life.receipt("ana").left) == (9 * 10**8, 2 * 10**8)
+    life.epoch()
+    assert life.receipt("ana").left == 9 * 10**8
+
+
+def test_a_choice_comes_into_force_once(ledger: Ledger) -> None:
+    life = ledger.people("clinic")
+    life.bring(["ana", "ben"], ["open", "strict"])
+    life.epoch()
+    assert life.pending().total == 0
+    assert life.epoch().joined == 0
+    assert life.standing().heads.tolist() == [1, 1]
+    assert [life.receipt(name).tier for name in ("ana", "ben")] == ["open", "strict"]
+
+
+def test_an_import_does_not_bring_back_who_withdrew(ledger: Ledger) -> None:
+    life = ledger.people("clinic")
+    life.bring(["ana", "ben"], ["open", "open"])
+    life.epoch()
+    life.withdraw("ana")
+    life.epoch()
+    life.bring(["ana", "ben"], ["open", "strict"])
+    life.epoch()
+    assert life.receipt("ana").withdrawn
+    assert life.standing().heads.tolist() == [1]
+
+
+def test_who_cannot_pay_in_a_private_roster_takes_no_part(where: str, tmp_path: Path) -> None:
+    ledger = Ledger.open(where, key=tmp_path / "people.key")
+    ledger.register("clinic", people=MENU, living=True, private=True)
+    life = ledger.people("clinic")
+    life.bring(["ana", "ben"], ["strict", "open"])
+    life.epoch()
+    for number, paid in enumerate((6 * 10**7, 6 * 10**7)):
+        release = ledger.reserve("clinic", Charge.of("0.06"), request=f"release {number}")
+        assert life.receipt("ana").spent == paid
+        assert life.taking_part(release.id, ["ana", "ben"]).tolist() == [-1 if number else 0, 1]
+
+
+def test_without_the_key_nobody_can_be_looked_up() -> None:
+    keys = [bytes([number]) * persons.KEY_BYTES for number in range(2)]
+    one, two = (persons.hashes(key, "clinic", ["ana", "ben"]) for key in keys)
+    assert not set(one["high"].tolist()) & set(two["high"].tolist()), "a hash does not depend on the key"
+    again = persons.hashes(keys[0], "clinic", ["ana", "ben"])
+    assert one.tobytes() == again.tobytes()

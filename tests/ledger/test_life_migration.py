@@ -186,3 +186,12 @@ def test_kill_while_format_2_is_migrated(tmp_path: Path) -> None:
         assert ledger.balance("clinic").total.spent == 55 * 10**7
         ledger.verify("clinic")
     assert versions <= {2, schema.VERSION}
+
+
+def test_a_private_roster_of_head_counts_stays_as_it_is(where: str, tmp_path: Path) -> None:
+    ledger = Ledger.open(where, key=tmp_path / "people.key")
+    ledger.register("clinic", people=TIERS, private=True)
+    with pytest.raises(LedgerError, match="is private: no head counts are kept"):
+        ledger.people("clinic").bring(list(PEOPLE), list(PEOPLE.values()))
+    ledger.reserve("clinic", Charge(5), request="a")
+    ledger.verify("clinic")

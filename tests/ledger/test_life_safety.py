@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text, update
 
 from sfumato.errors import LedgerError
-from sfumato.ledger import Ledger
+from sfumato.ledger import Ledger, persons, schema, triggers
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 
@@ -95,6 +95,28 @@ def test_a_vector_changed_from_outside_stops_everything(ledger: Ledger) -> None:
     for act in (life.standing, life.epoch, life.bind, lambda: life.receipt("ann"), lambda: ledger.verify("clinic")):
         with pytest.raises(LedgerError, match="changed from outside"):
             act()
+
+
+def test_verify_notices_two_people_whose_histories_were_swapped(where: str, tmp_path: Path) -> None:
+    ledger = opened(where, tmp_path / "people.key")
+    life = ledger.people("clinic")
+    for early in (True, False):  # two epochs with newcomers
+        life.bring([f"{early} {number}" for number in range(40)], "open")
+        life.epoch()
+    ledger.verify("clinic")
+    with ledger._store.write() as connection:
+        rows = connection.execute(select(schema.persons.c.bucket, schema.persons.c.members)).all()
+        members = {int(bucket): np.frombuffer(bytes(raw), dtype=persons.MEMBER).copy() for bucket, raw in rows}
+        first, second = sorted(members)[0], sorted(members)[-1]
+        places = int(members[first]["place"][0]), int(members[second]["place"][0])
+        members[first]["place"][0], members[second]["place"][0] = reversed(places)
+        triggers.remove(connection)
+        for bucket in (first, second):
+            here = schema.persons.c.bucket == bucket
+            connection.execute(update(schema.persons).where(here).values(members=members[bucket].tobytes()))
+        triggers.install(connection)
+    with pytest.raises(LedgerError, match=r"not the sum of its charges \(people\)"):
+        ledger.verify("clinic")
 
 
 def test_verify_notices_a_history_that_leads_elsewhere(ledger: Ledger) -> None:

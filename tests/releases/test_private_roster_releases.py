@@ -22,6 +22,7 @@ import sfumato as sf
 from sfumato.cli import app
 from sfumato.errors import InputError, SfumatoError
 from sfumato.privacy import Seeded
+from sfumato.releases import folder as folders
 from sfumato.releases.batch import StoppedError, load, preview, release
 from sfumato.testing import Tape
 from support.holding import holds_array, holds_exact
@@ -204,12 +205,43 @@ def test_a_typo_does_not_cost_the_head_counts(tmp_path):
         preview(load(plan_in(tmp_path / "a", people(), releases=named)))
 
 
-def test_what_stops_after_the_head_counts_says_that_they_were_made(tmp_path):
-    plan = load(plan_in(tmp_path / "a", people()))
+@pytest.mark.parametrize("only", [None, "age"])
+@pytest.mark.parametrize("counts", [False, True])
+def test_a_folder_that_is_taken_does_not_cost_the_head_counts(tmp_path, only, counts):
+    plan = load(plan_in(tmp_path / "a", people(), counts=counts))
     (tmp_path / "a" / "out" / "age").mkdir(parents=True)
-    with pytest.raises(StoppedError) as stopped:
+    with pytest.raises(InputError, match="already holds something else"):
+        release(plan, only=only, notice=lambda _: None)
+    assert not Path(plan.ledger).exists()
+
+
+@pytest.mark.parametrize("broken", ["old", "age"])
+def test_what_stops_after_the_head_counts_is_named(tmp_path, monkeypatch, broken):
+    path = plan_in(tmp_path / "a", people())
+    once = folders.write
+
+    def write(folder, result, made):
+        if folder.name == broken:
+            raise OSError(28, "No space left on device")
+        return once(folder, result, made)
+
+    monkeypatch.setattr(folders, "write", write)
+    with pytest.raises(StoppedError, match="No space left") as stopped:
+        release(load(path), notice=lambda _: None)
+    assert stopped.value.name == broken
+    assert [o.name for o in stopped.value.outcomes] == (["head counts", "old"] if broken == "age" else ["head counts"])
+    assert f"the plan stopped at release '{broken}'" in cli("release", plan_in(tmp_path / "b", people()))
+
+
+def test_a_plan_that_cannot_be_paid_after_the_head_counts_names_the_release(tmp_path):
+    much = (
+        '[[release]]\nname = "all"\nkind = "count"\nshare = 1\n[[release]]\nname = "more"\nkind = "count"\nepsilon = 0.1\n'
+    )
+    plan = load(plan_in(tmp_path / "a", people(), releases=much))
+    with pytest.raises(StoppedError, match="cannot be paid") as stopped:
         release(plan, notice=lambda _: None)
-    assert [o.name for o in stopped.value.outcomes] == ["head counts", "old"]
+    assert stopped.value.name == "more"
+    assert [o.name for o in stopped.value.outcomes] == ["head counts"]
 
 
 def cli(*arguments):

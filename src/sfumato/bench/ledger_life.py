@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def _live(ledger: Ledger, people: int, epochs: int, progress: Callable[[str], No
     life = ledger.people("nation")
     taken = people  # names handed out so far
     there = np.arange(people)
-    life.bring(there, 50 + there / 1e6)
+    life.bring(there.tolist(), 50 + there / 1e6)
     seconds: dict[str, list[float]] = {what: [] for what in ("first", "choices", "epoch", "charge", "receipt", "verify")}
     busy: dict[str, list[float]] = {what: [] for what in seconds}  # of this process alone, whatever else the machine does
 
@@ -84,19 +85,18 @@ def _live(ledger: Ledger, people: int, epochs: int, progress: Callable[[str], No
         taken += joining.size
         names = np.concatenate([changing, joining])
         grants = 50 + names / 1e6 + (number + 1) / 1e8  # nobody ever grants what anybody else does
-        timed("choices", lambda n=names, g=grants: life.bring(n, g))
+        timed("choices", partial(life.bring, names.tolist(), grants))
         for person in leaving.tolist():
             life.withdraw(person)
         there = np.concatenate([np.setdiff1d(there, leaving), joining])
         timed("epoch", life.epoch)
         standing = life.standing()
         charge = Charge.of_people(np.minimum(standing.grants, 10**7) if number % 2 else standing.left // 200)
-        asked = {"request": f"release {number}", "standing": standing}
-        timed("charge", lambda c=charge, a=asked: ledger.reserve("nation", c, **a))
+        timed("charge", partial(ledger.reserve, "nation", charge, request=f"release {number}", standing=standing))
     for person in draw.choice(there, size=200).tolist():
-        receipt = timed("receipt", lambda p=person: life.receipt(p))
+        receipt = timed("receipt", partial(life.receipt, person))
         assert receipt.spent == sum(line.charged for line in receipt.lines)
-    timed("verify", lambda: ledger.verify("nation"))
+    timed("verify", partial(ledger.verify, "nation"))
     receipts = 1e3 * np.array(seconds["receipt"])
     return {
         "people": people,

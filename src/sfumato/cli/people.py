@@ -64,20 +64,41 @@ def grant_of(text: str, tiers: Any) -> Any:
 
 
 def _choose(context: typer.Context, person: str, grant: str | None, kind: str, as_json: bool) -> None:
+    from sfumato.privacy.units import positive_nano
     from sfumato.releases import load
 
     life = _life(context, create=kind == "join")
     roster = load(context.obj).roster()
     assert roster is not None
+    note: str | None = None
     if kind == "withdraw":
         life.withdraw(person)
     else:
-        chosen = grant_of(str(grant), dict(roster.tiers_nano))
+        tiers = dict(roster.tiers_nano)
+        chosen = grant_of(str(grant), tiers)
         (life.join if kind == "join" else life.change)(person, chosen)
+        if not roster.private:  # whoever keeps a private roster learns nothing of a person in passing
+            note = spent_already(life, person, tiers.get(chosen) or positive_nano(chosen), str(grant))
     if as_json:
-        print_json({"person": person, "choice": kind, "grant": grant, "holds_from": HOLDS[kind]})
+        print_json({"person": person, "choice": kind, "grant": grant, "holds_from": HOLDS[kind], "note": note})
         return
     console().print(f"Written down: {person} {WORDS[kind].format(grant=grant)}. {HOLDS[kind]}", markup=False)
+    if note is not None:
+        console().print(f"note: {note}", markup=False)
+
+
+def spent_already(life: Life, person: str, allowed: int, grant: str) -> str | None:
+    """That nothing is left of a new grant, where as much or more was spent on the person before; amounts are nano-ε."""
+    from sfumato.privacy.units import epsilon_text
+
+    spent = life.receipt(person).spent
+    if spent < allowed:
+        return None
+    much = "more than" if spent > allowed else "all that"
+    return (
+        f"{epsilon_text(spent)} is spent already, {much} {grant} allows: once that holds, this person takes no part "
+        "until they grant more"
+    )
 
 
 WORDS = {"join": "joins with {grant}", "change": "now grants {grant}", "withdraw": "withdraws"}
@@ -191,7 +212,7 @@ def count(context: typer.Context, as_json: Json = False) -> None:
     """Count the people of a private roster with noise, once more: charged again; later releases use the new counts."""
     from sfumato.cli.standing import menu_record, show_menu
     from sfumato.releases import load
-    from sfumato.releases.batch import count_heads
+    from sfumato.releases.recount import count_heads
 
     life = _life(context)
     made = count_heads(load(context.obj))

@@ -73,7 +73,8 @@ def stopped_sentence(stopped: Any) -> str:
     """What was released and spent before a plan stopped, and why it did."""
     made = [o for o in stopped.outcomes if not o.repeated]
     spent = ", ".join(f"{o.name} (ε {o.certificate['charged']['epsilon']})" for o in made) or "nothing new"
-    return f"the plan stopped at release {stopped.name!r}. Released and spent before that: {spent}. {stopped}"
+    where = "after the head counts" if stopped.name is None else f"at release {stopped.name!r}"
+    return f"the plan stopped {where}. Released and spent before that: {spent}. {stopped}"
 
 
 def outcome_record(outcome: Outcome) -> dict[str, Any]:

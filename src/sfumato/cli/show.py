@@ -153,7 +153,7 @@ def show_balance(console: Console, balance: Balance) -> None:
     for entry in data["releases"]:
         who, by = entry["recipient"] or "everybody", entry["by"] or ""
         when = str(entry["reserved_at"]).replace("T", " ")[:16]
-        texts = (str(entry["id"]), entry["name"] or "", _asked(entry), who, by, entry["total"], entry["state"], when)
+        texts = (str(entry["id"]), entry["name"] or "", asked(entry), who, by, entry["total"], entry["state"], when)
         history.add_row(*map(escape, texts))
     console.print(history)
 
@@ -207,7 +207,7 @@ def show_audit(console: Console, results: Any) -> None:
     console.print(table)
 
 
-def _asked(entry: dict[str, Any]) -> str:
+def asked(entry: dict[str, Any]) -> str:
     """What was asked: mean of age, where ward = 'A'."""
     of = " x ".join(entry["columns"])
     text = (entry["kind"] or "") + (f" of {of}" if of else "")

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from sfumato.cli.show import asked
 from sfumato.privacy.units import epsilon_text
 
 if TYPE_CHECKING:
@@ -106,21 +107,33 @@ def show_menu(console: Console, record: dict[str, Any]) -> None:
 
 def show_receipt(console: Console, made: dict[str, Any]) -> None:
     """What was spent on one person, line by line, and what is left."""
-    held = "withdrew" if made["withdrawn"] else f"grants ε {made['grant']}" + (f" ({made['tier']})" if made["tier"] else "")
+    held = (
+        f"withdrew, {made['withdrawn_at']}"
+        if made["withdrawn"]
+        else f"grants ε {made['grant']}" + (f" ({made['tier']})" if made["tier"] else "")
+    )
     console.print(f"{made['person']} in {made['dataset']}: {held}; spent {made['spent']}.", markup=False)
     if made["lines"]:
         table = Table(show_edge=False, pad_edge=False)
         for head, side in (
-            *(("no.", "right"), ("release", "left"), ("for", "left"), ("when", "left"), ("epoch", "right")),
+            *(
+                ("no.", "right"),
+                ("release", "left"),
+                ("asked", "left"),
+                ("for", "left"),
+                ("when", "left"),
+                ("epoch", "right"),
+            ),
             *(("grant then", "right"), ("charged ε", "right")),
         ):
-            table.add_column(head, justify=side)  # type: ignore[arg-type]
+            table.add_column(head, justify=side, overflow="fold")  # type: ignore[arg-type]
         for line in made["lines"]:
             grant = line["grant"] + (f" ({line['tier']})" if line["tier"] else "")
             name = (line["name"] or "") + ("" if line["state"] == "committed" else f" ({line['state']})")
             cells = (
                 line["release"],
                 name,
+                asked(line),
                 line["recipient"] or "everybody",
                 line["at"],
                 line["epoch"],

@@ -60,6 +60,11 @@ def bring_fixed(
     if group is None:
         raise LedgerError(f"{dataset!r} was registered without people; register it under a new name, with living=True")
     roster = group.people
+    if roster.private:
+        raise LedgerError(
+            f"the roster of {dataset!r} is private: no head counts are kept that people could be matched with. Register it "
+            "under a new name, with living=True and private=True"
+        )
     menu = Menu(roster.levels, roster.names)
     amounts, tiers, caps = menus.granted(menu, grants, len(hashed))
     if (tiers < 0).any():

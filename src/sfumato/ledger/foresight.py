@@ -75,9 +75,21 @@ def datasets_at(location: str | Path) -> list[str]:
 
 
 def recall(location: str | Path, dataset: str, request: str) -> dict[str, Any] | None:
-    """What was committed for a `request` of a `dataset`, made for everybody; the ledger at `location` is only looked at.
+    """What was committed for a request, made for everybody; the ledger is only looked at.
 
-    ``None`` where there is no ledger, no such dataset in it, or no such release.
+    Parameters
+    ----------
+    location : str or Path
+        A file name, or ``postgresql://user@host/database``.
+    dataset : str
+        The dataset's name in the ledger.
+    request : str
+        What was asked, as canonical JSON.
+
+    Returns
+    -------
+    dict or None
+        What the release left in the ledger; ``None`` where there is no ledger, no such dataset in it, or no such release.
     """
     from sfumato.ledger.database import Store
     from sfumato.ledger.queries import datasets, find

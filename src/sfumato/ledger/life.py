@@ -85,7 +85,7 @@ class Life:
         """Take a `person` out, at the next release already. What was spent on them cannot be undone."""
         self._lives.withdraw(person)
 
-    def bring(self, people: Sequence[Any], grants: Any, *, missing: str = "stay") -> Pending:
+    def bring(self, people: Sequence[Any] | NDArray[Any], grants: Any, *, missing: str = "stay") -> Pending:
         """Bring many people at once: new ones join, others change what they grant, both at the next epoch.
 
         Who withdrew stays out: only their own `join` brings them back. A dataset with a fixed roster gets persons by this,
@@ -143,7 +143,7 @@ class Life:
         """What was spent on a `person`, by which release, for whom, under which grant, and what is left."""
         return self._lives.receipt(person)
 
-    def taking_part(self, release_id: int, people: Sequence[Any]) -> NDArray[np.int64]:
+    def taking_part(self, release_id: int, people: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
         """In which group of a release's charge each person was charged, -1 for none.
 
         Parameters

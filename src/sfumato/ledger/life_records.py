@@ -103,6 +103,10 @@ class Line:
         What they granted then, in nano-ε.
     charged : int
         What the release cost them, in nano-ε.
+    kind, where : str or None
+        The question and its condition, as far as the request says them.
+    columns : tuple of str
+        The columns that the question names.
     """
 
     release: int
@@ -114,10 +118,14 @@ class Line:
     tier: str | None
     grant: int
     charged: int
+    kind: str | None
+    columns: tuple[str, ...]
+    where: str | None
 
     def to_dict(self) -> dict[str, Any]:
         """Exact decimals as text."""
-        return dict(vars(self)) | {"grant": epsilon_text(self.grant), "charged": epsilon_text(self.charged)}
+        amounts = {"grant": epsilon_text(self.grant), "charged": epsilon_text(self.charged)}
+        return dict(vars(self)) | amounts | {"columns": list(self.columns)}
 
 
 @dataclass(frozen=True)
@@ -152,6 +160,8 @@ class Receipt:
         What the next release may cost them: the smaller of the two.
     withdrawn : bool
         Whether they withdrew. What was spent before cannot be undone.
+    withdrawn_at : str or None
+        The minute from which on no release used their record, in UTC, if they withdrew.
     waiting : str or None
         What they chose and what comes into force at the next epoch: ``"withdraw"``, a tier or an ε.
     epoch : int
@@ -171,6 +181,7 @@ class Receipt:
     left_in_period: int | None
     left: int
     withdrawn: bool
+    withdrawn_at: str | None
     waiting: str | None
     epoch: int
 

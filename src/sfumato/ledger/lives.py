@@ -57,7 +57,7 @@ class Lives:
     def withdraw(self, person: Any) -> None:
         self._choose(person, None, newcomers=False, leaves=True)
 
-    def bring(self, people: Sequence[Any], grants: Any, *, missing: str = "stay") -> Pending:
+    def bring(self, people: Sequence[Any] | NDArray[Any], grants: Any, *, missing: str = "stay") -> Pending:
         listed = _listed(people)
         if missing not in ("stay", "withdraw"):
             raise InputError(f"missing is 'stay' or 'withdraw', got {missing!r}")
@@ -114,7 +114,7 @@ class Lives:
                 connection, dataset_id, self._dataset, menu, person=persons.spelt(person), place=place, waiting=word
             )
 
-    def taking_part(self, release_id: int, people: Sequence[Any]) -> NDArray[np.int64]:
+    def taking_part(self, release_id: int, people: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
         listed = _listed(people)
         with self._living() as (connection, dataset_id, menu):
             key = persons.key_of(connection, self._store.key, make=False)

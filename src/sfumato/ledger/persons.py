@@ -195,3 +195,21 @@ def settle(connection: Connection, dataset_id: int, newcomers: NDArray[np.void])
             rows.append({"dataset_id": dataset_id, "bucket": number, "members": part.tobytes()})
     if rows:
         connection.execute(insert(table), rows)
+
+
+def in_order(connection: Connection, dataset_id: int, arrivals: NDArray[np.int64], people: int) -> bool:
+    """Whether everybody is at the place they were given: who came together stands in the order of their hashes.
+
+    `arrivals` are the first places of those who came with one change. Two people whose places were swapped from outside, and
+    with them their histories, are out of order.
+    """
+    query = select(schema.persons.c.members).where(schema.persons.c.dataset_id == dataset_id)
+    members = [np.frombuffer(bytes(row), dtype=MEMBER) for row in connection.execute(query).scalars()]
+    there = np.concatenate(members) if members else np.zeros(0, dtype=MEMBER)
+    there = there[np.argsort(there["place"], kind="stable")]
+    if not np.array_equal(there["place"], np.arange(people)):
+        return False
+    high, low = there["high"].astype(np.uint64), there["low"].astype(np.uint64)
+    rises = (high[1:] > high[:-1]) | ((high[1:] == high[:-1]) & (low[1:] > low[:-1]))
+    rises[arrivals[(arrivals > 0) & (arrivals < people)] - 1] = True
+    return bool(rises.all())

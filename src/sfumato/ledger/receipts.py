@@ -14,6 +14,7 @@ from sfumato.ledger.choices import Choices
 from sfumato.ledger.life_records import Line, Receipt
 from sfumato.ledger.packing import CHUNK
 from sfumato.ledger.replay import fixed_charges, story, tell
+from sfumato.ledger.requests import question
 from sfumato.ledger.standing import Menu
 from sfumato.ledger.state import FAR, GONE, State
 from sfumato.ledger.states import at_place, changed_from_outside
@@ -34,6 +35,7 @@ def receipt(
     releases = _releases(connection, dataset_id)
     lines: list[Line] = []
     at, now, epoch, tier = 0, State.empty(), 0, None  # the one person's vectors have one entry
+    left_at: str | None = None
     what = story(connection, dataset_id)
     for told in tell(connection, what, place // CHUNK, place % CHUNK) if place >= 0 else ():
         now = told.state
@@ -41,6 +43,10 @@ def receipt(
         if at >= len(now.grants):
             continue
         tier = menu.called(int(now.tiers[at]))
+        if now.tiers[at] != GONE:
+            left_at = None
+        elif left_at is None and told.change is not None:  # of those who left twice, the last time
+            left_at = told.change.at
         if told.change is not None and told.change.kind == "start":
             lines += _before(connection, dataset_id, releases, int(now.tiers[at]), tier, int(now.grants[at]))
         elif told.charge is not None and told.paid[at]:
@@ -73,6 +79,7 @@ def receipt(
         left_in_period=in_period,
         left=for_life if in_period is None else min(for_life, in_period),
         withdrawn=code == GONE,
+        withdrawn_at=left_at,
         waiting=waiting,
         epoch=epoch,
     )
@@ -80,7 +87,7 @@ def receipt(
 
 def _releases(connection: Connection, dataset_id: int) -> dict[int, Any]:
     table = schema.releases
-    columns = (table.c.id, table.c.name, table.c.recipient, table.c.reserved_at, table.c.state)
+    columns = (table.c.id, table.c.name, table.c.recipient, table.c.reserved_at, table.c.state, table.c.request)
     return {int(row.id): row for row in connection.execute(select(*columns).where(table.c.dataset_id == dataset_id))}
 
 
@@ -101,4 +108,4 @@ def _before(
 
 def _line(release: Any, epoch: int, tier: str | None, grant: int, charged: int) -> Line:
     who = (int(release.id), release.name, release.recipient, release.reserved_at, release.state)
-    return Line(*who, epoch, tier, grant, charged)
+    return Line(*who, epoch, tier, grant, charged, *question(release.request))

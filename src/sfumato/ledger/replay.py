@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from sfumato.errors import LedgerError
-from sfumato.ledger import cohorts, schema
+from sfumato.ledger import cohorts, persons, schema
 from sfumato.ledger.packing import CHUNK, Columns
 from sfumato.ledger.state import GONE, PARTS, State, by_grant
 from sfumato.ledger.states import load
@@ -172,4 +172,17 @@ def life_adds_up(connection: Connection, dataset_id: int) -> bool:
     """Whether everybody stands where all changes and charges lead to; that no charge passed a grant `tell` sees."""
     now = load(connection, dataset_id)
     again = whole(connection, dataset_id, len(now.grants))
-    return all(np.array_equal(getattr(now, part), getattr(again, part)) for part in PARTS if part != "cohorts")
+    alike = all(np.array_equal(getattr(now, part), getattr(again, part)) for part in PARTS if part != "cohorts")
+    return alike and persons.in_order(connection, dataset_id, _arrivals(connection, dataset_id), len(now.grants))
+
+
+def _arrivals(connection: Connection, dataset_id: int) -> NDArray[np.int64]:
+    """How many people there were before each change: the first place of who came with it."""
+    table = schema.change_chunks
+    query = select(table.c.number, table.c.chunk, table.c.entries).where(table.c.dataset_id == dataset_id)
+    sizes: dict[int, int] = {}
+    for number, chunk, entries in connection.execute(query):
+        last = int(Columns(entries).column(0).sum()) - 1  # steps add up to the last of them
+        sizes[number] = max(sizes.get(number, 0), int(chunk) * CHUNK + last + 1)
+    after = np.maximum.accumulate(np.array([0, *(sizes[number] for number in sorted(sizes))], dtype=np.int64))
+    return np.unique(after)

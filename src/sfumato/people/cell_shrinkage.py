@@ -19,7 +19,7 @@ Laplaces, a normal whose variance is Gamma distributed: a short Gauss-Laguerre r
 Everything is computed from d, which is noisy already, and from public noise levels: post-processing.
 
 What no estimator can have (`shrinkage`) holds for each cell alone: where *one* cell differs by just less than can be told
-from chance, that cell is off by up to five times its safe noise, while the error over all cells stays below the safe one.
+from chance, that cell is off by several times its safe noise, while the error over all cells stays near the safe one.
 The interval printed first does not rest on any of this.
 """
 
@@ -65,9 +65,9 @@ class CellShrinkage:
     >>> moved, independent = shrink(np.array([0.5, -1.0, 0.3, 1.5, -0.2, 0.8, -0.4, 0.1]))
     >>> bool(np.abs(moved).max() < 0.3), round(float(independent), 1)  # nothing differs: the keen histogram stays
     (True, 0.9)
-    >>> moved, independent = shrink(np.array([9.0, -8.0, 11.0, 7.0, -9.0, 12.0, -8.0, -10.0]))
-    >>> moved.round().tolist()  # all cells differ: the safe one it is
-    [9.0, -8.0, 11.0, 7.0, -9.0, 12.0, -8.0, -10.0]
+    >>> far = np.array([9.0, -8.0, 11.0, 7.0, -9.0, 12.0, -8.0, -10.0])
+    >>> bool(np.abs(shrink(far)[0] - far).max() < 1)  # all cells differ: the safe one it is
+    True
     """
 
     shape: tuple[int, ...]

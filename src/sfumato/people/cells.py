@@ -103,7 +103,7 @@ def halfwidth(law: LaplacePlusNormal, bias: float, confidence: float) -> float:
     >>> halfwidth(law, 0.0, 0.95) == law.halfwidth(0.95)
     True
     >>> h = halfwidth(law, 1.0, 0.95)
-    >>> round(h, 3), round(1 - 0.5 * np.exp(-(h - 1)) - 0.5 * np.exp(-(h + 1)), 6)
+    >>> round(h, 3), round(float(1 - 0.5 * np.exp(-(h - 1)) - 0.5 * np.exp(-(h + 1))), 6)
     (3.43, 0.95)
     """
     alone = law.halfwidth(confidence)

@@ -26,7 +26,7 @@ from sfumato.privacy import Charge, Meter, PersonBudgets, positive_nano
 from sfumato.privacy.terms import Terms
 from sfumato.registry import Mechanism, Parameter
 from sfumato.registry import mechanism as registered
-from sfumato.tables.coverage import coverage
+from sfumato.tables.covered import coverage
 from sfumato.tables.dataset import Dataset
 from sfumato.tables.lattice import Lattice
 from sfumato.tables.personal import PersonalTable

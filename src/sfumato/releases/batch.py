@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sfumato.errors import BudgetError, InputError, SfumatoError
 from sfumato.ledger import Ask, Caps, Ledger, Reservation, foresee
@@ -25,7 +25,7 @@ from sfumato.releases.pipeline import (
 )
 from sfumato.releases.plan import Plan, read_plan
 from sfumato.releases.plan_facts import draws_on_people, facts_of, granted_in
-from sfumato.releases.plan_people import again_priced, bind, folder_of, ledger_of, next_counting, only_this, preview_living
+from sfumato.releases.plan_people import again_priced, bind, folder_of, ledger_of, only_this, preview_living
 from sfumato.releases.repeated import again, settle
 from sfumato.results import Result
 from sfumato.tables.living import LivingRoster
@@ -80,11 +80,11 @@ class StoppedError(SfumatoError):
     ----------
     outcomes : list of Outcome
         What was released before.
-    name : str
-        The release that stopped it.
+    name : str or None
+        The release that stopped it; None where none of them was begun after the head counts of a private roster.
     """
 
-    def __init__(self, message: str, outcomes: list[Outcome], name: str) -> None:
+    def __init__(self, message: str, outcomes: list[Outcome], name: str | None) -> None:
         super().__init__(message)
         self.outcomes = outcomes
         self.name = name
@@ -197,8 +197,8 @@ def release(
 ) -> list[Outcome]:
     """Run the releases of a plan, each charged before it reads anything.
 
-    A plan that cannot be paid as a whole is refused before anything is charged. If a release fails after others were made,
-    `StoppedError` says which were.
+    A plan that cannot be paid as a whole, or whose folders are taken, is refused before anything is charged. If a release
+    fails after others were made, `StoppedError` says which were.
 
     Parameters
     ----------
@@ -220,6 +220,20 @@ def release(
     -------
     list of Outcome
     """
+    return _release(plan, [], only=only, source=source, progress=progress, notice=notice, by=by)
+
+
+def _release(
+    plan: Plan,
+    before: list[Outcome],
+    *,
+    only: str | None,
+    source: Source,
+    progress: Progress,
+    notice: Callable[[str], None] | None,
+    by: str | None,
+) -> list[Outcome]:
+    """`release`, once `before` was made: nothing, or the head counts that everything else is priced from."""
     from sfumato.tables import open as open_table
 
     roster = plan.roster()
@@ -230,15 +244,21 @@ def release(
     if living:
         bind(plan)
     # What people have left depends on what was released before: on a living roster nothing else is priced beside it.
-    seen = preview(only_this(plan, only) if living and only is not None else plan, source=source)
-    outcomes: list[Outcome] = []
+    try:
+        seen = preview(only_this(plan, only) if living and only is not None else plan, source=source)
+    except SfumatoError as error:
+        _stop(error, None, before)
+    outcomes = [*before]
     counting = seen.counting if draws_on_people(plan, only) else None
-    priced = [p for p in seen if only in (None, p.request.name)] if counting is None else [counting]
+    asked = [p for p in seen if only in (None, p.request.name)]
+    priced = asked if counting is None else [counting]
     if only is None and seen.refused is not None and seen.refused.foreseen is not None:
-        raise BudgetError(
+        refusal = BudgetError(
             f"the plan as a whole cannot be paid: release {seen.refused.request.name!r} would be refused. "
             f"{seen.refused.foreseen.refusal}. Change the plan, or make some of its releases with --only (only=...)"
         )
+        _stop(refusal, seen.refused.request.name, before)
+    _folders_are_free(plan, asked, only, source, counted=counting is None)
     tables = [
         replace(
             open_table(plan.source, schema=item.facts.schema, table=plan.table, budgets=item.facts.roster), roster_only=True
@@ -253,37 +273,26 @@ def release(
     for item, table in zip(priced, tables, strict=True):
         try:
             current = again_priced(item, facts, ledger, plan.dataset)  # people stand where the release before left them
-            outcomes.append(_one(plan, current, table, ledger, source, progress, by))
+            outcomes.append(carry_out(plan, current, table, ledger, source, progress, by))
         except (SfumatoError, KeyboardInterrupt) as error:
             _stop(error, item.request.name, outcomes)
     if counting is None:
         return outcomes
-    try:  # the heads are counted now: price everything anew from them
-        rest = release(plan, only=only, source=source, progress=progress, notice=notice, by=by)
-    except StoppedError as error:
-        raise StoppedError(str(error), [*outcomes, *error.outcomes], error.name) from None
-    except SfumatoError as error:
-        _stop(error, "after the head counts", outcomes)
-    return [*outcomes, *rest]
+    # The heads are counted now: price everything anew from them.
+    return _release(plan, outcomes, only=only, source=source, progress=progress, notice=notice, by=by)
 
 
-def count_heads(plan: Plan, *, source: Source = SECURE, progress: Progress = _quiet, by: str | None = None) -> Outcome:
-    """Count the heads of a private roster whose people change, with noise, and charge it again; later releases use it.
-
-    `plan` is what `load` read; `source`, `progress` and `by` are as for `release`.
-    """
-    from sfumato.tables import open as open_table
-
-    roster = plan.roster()
-    if not isinstance(roster, LivingRoster) or not roster.private:
-        raise InputError(
-            "heads are counted again where people change and who they are is private: `living = true` and "
-            '`roster = "private"` under [people]. Head counts of other rosters are stated, read or counted once'
-        )
-    bind(plan)
-    table = replace(open_table(plan.source, schema=plan.schema(), table=plan.table, budgets=roster), roster_only=True)
-    counting, ledger = next_counting(plan, roster, source)
-    return _one(plan, counting, table, ledger, source, progress, by)
+def _folders_are_free(plan: Plan, asked: Sequence[Priced], only: str | None, source: Source, *, counted: bool) -> None:
+    """Refuse a plan whose folders hold something else, before anything is charged."""
+    known = {p.request.name: p for p in asked if counted or p.request.epsilon is not None}
+    for request in plan.releases:
+        if only not in (None, request.name):
+            continue
+        if request.name in known:
+            text = request_text(known[request.name], dataset_name=plan.dataset, source=source)
+            folders.prepare(folder_of(plan, known[request.name]), fingerprint_of(text))
+        else:  # what it asks rests on head counts that nobody has seen: no folder can hold its answer
+            folders.prepare(plan.folder / request.name, "")
 
 
 def _say(seen: PlanPreview, notice: Callable[[str], None] | None, *, private: bool) -> None:
@@ -295,7 +304,7 @@ def _say(seen: PlanPreview, notice: Callable[[str], None] | None, *, private: bo
         warn_of(seen.fresh)
 
 
-def _stop(error: BaseException, name: str, outcomes: list[Outcome]) -> None:
+def _stop(error: BaseException, name: str | None, outcomes: list[Outcome]) -> NoReturn:
     """Say what was released before a plan stopped: the ledger has charged it."""
     interrupted = isinstance(error, KeyboardInterrupt)
     if not outcomes and not interrupted:
@@ -304,9 +313,10 @@ def _stop(error: BaseException, name: str, outcomes: list[Outcome]) -> None:
     raise StoppedError(why, outcomes, name) from None
 
 
-def _one(
+def carry_out(
     plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Source, progress: Progress, by: str | None
 ) -> Outcome:
+    """Charge and make one release that was priced, into its folder; or bring back what was made before."""
     name = priced.request.name
     folder = folder_of(plan, priced)
     asked = request_text(priced, dataset_name=plan.dataset, source=source)

@@ -223,6 +223,14 @@ def admitted(request: Request, facts: Facts, standing: Standing | None, *, as_gr
     return part, replace(facts, budgets=part.budgets(), granted=part.granted(), rows=part.people)
 
 
+def if_all_could_pay(request: Request, standing: Standing) -> Standing:
+    """The same people with nothing spent, and as much granted as one ε for all asks: what a release would cost then."""
+    least = 0 if request.epsilon is None else positive_nano(request.epsilon)
+    grants = np.maximum(np.asarray(standing.grants, dtype=np.int64), least)
+    nothing = np.zeros_like(grants)
+    return replace(standing, grants=grants, left=grants, spent=nothing, in_period=nothing)
+
+
 def charged_to(certificate: Mapping[str, Any], **line: Any) -> str | None:
     """What a certificate says that a person was charged, in ε; None where it lists no such cohort, or none at all.
 

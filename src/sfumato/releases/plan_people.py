@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import InputError
+from sfumato.errors import BudgetError, InputError
 from sfumato.ledger import Ask, Foreseen, Ledger, Life, Standing, datasets_at, foresee
 from sfumato.offers import Facts, Request
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.source import Source
 from sfumato.privacy.units import as_epsilon
 from sfumato.releases.heads import charged_to_people, newest_heads, of_heads, seen_beforehand
+from sfumato.releases.living import if_all_could_pay
 from sfumato.releases.pipeline import (
     HEAD_COUNTS,
     Priced,
@@ -122,18 +123,19 @@ def preview_living(
 ) -> tuple[list[Priced], tuple[str, ...]]:
     """The releases priced one after the other, each for people as the one before would leave them. Nothing is written.
 
+    One that nobody can pay for is refused by itself: it is shown at the price for people who had enough left.
     Where a private roster's heads have still to be counted, `counting` comes first, and what needs the counts is only tried.
     """
     ledger, standing = _look(plan)
     priced: list[Priced] = []
     asks: list[Ask] = []
-    paid: list[int | None] = []
+    settled: list[Foreseen | None] = []
     if counting is not None:
         counting = charged_to_people(counting, standing)
         text = request_text(counting, dataset_name=plan.dataset, source=source)
         asks.append(Ask(Charge(counting.chosen.charge.total), text, None))
         priced.append(counting)
-        paid.append(None)
+        settled.append(None)
     for request in requests:
         if counting is not None and request.epsilon is None:
             seen_beforehand(request, facts, counting, standing)
@@ -141,17 +143,25 @@ def preview_living(
         epoch = 0 if standing is None else int(standing.epoch)
         text = living_text(request, facts, epoch=epoch, dataset_name=plan.dataset, source=source)
         entry = ledger.find(plan.dataset, text, recipient=request.recipient) if ledger is not None and epoch else None
-        item = price(request, facts, standing, as_granted=entry is not None)
-        if entry is None and item.part is not None:
+        known = None if entry is None else Foreseen(paid=True, entry=entry.id)
+        try:
+            item = price(request, facts, standing, as_granted=entry is not None)
+        except BudgetError as error:
+            if standing is None or not int(standing.heads.sum()):  # there is nobody for whom it had a price
+                raise
+            item = price(request, facts, if_all_could_pay(request, standing))
+            item = replace(item, notes=(*item.notes, "shown as if everybody had enough left"))
+            known = Foreseen(refusal=str(error))
+        if known is None and item.part is not None:
             standing = item.part.after(item.chosen.charge)
             charge = ledger_charge(item)
             # What each cohort can pay is in the price already; only the caps that hold for all are left to ask.
             asks.append(Ask(Charge(charge.total, attributes=charge.attributes), text, request.recipient))
         priced.append(item)
-        paid.append(None if entry is None else entry.id)
+        settled.append(known)
     caps = None if ledger is None else replace(ledger.caps(plan.dataset), people=None)
     said = iter([] if caps is None else foresee(None, caps, asks))
-    foreseen = [next(said) if entry is None else Foreseen(paid=True, entry=entry) for entry in paid]
+    foreseen = [next(said) if known is None else known for known in settled]
     notes = () if ledger is None else waiting(ledger.people(plan.dataset))
     return [replace(p, foreseen=f) for p, f in zip(priced, foreseen, strict=True)], notes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,6 +34,16 @@ CANNOT_BE_UNDONE = (
     "What was published stays published. You can lower your grant or withdraw at any time; from the next release on this "
     "holds, but it takes nothing back of what is listed here, and nothing that was spent is given back."
 )
+TITLE = "How your record was used"
+ROUNDED = "Amounts are rounded to three digits; whoever gave you this page has the exact figures. Times are in UTC."
+_QUESTIONS = {
+    "count": "How many records there are",
+    "sum": "The sum of {columns}",
+    "mean": "The average of {columns}",
+    "histogram": "How many records there are by {columns}",
+    "synthesize": "A made-up table that resembles the real one in {columns}",
+    "head counts": "How many people chose each tier",
+}
 
 
 def receipt_page(receipt: Receipt) -> str:
@@ -50,10 +61,11 @@ def receipt_page(receipt: Receipt) -> str:
     """
     made = receipt.to_dict()
     parts = [
-        "<h1>What was learnt about you</h1>",
+        f"<h1>{TITLE}</h1>",
         f"<p class=soft>{_text(made['dataset'])} · for {_text(made['person'])}</p>",
         _now(made),
         f"<p>{_text(WHAT_EPSILON_IS)}</p>",
+        f"<p class=soft>{_text(ROUNDED)}</p>",
         "<h2>What your record was used for</h2>",
         *(_line(line) for line in made["lines"]),
         "" if made["lines"] else "<p>Nothing yet.</p>",
@@ -63,7 +75,7 @@ def receipt_page(receipt: Receipt) -> str:
     body = "\n".join(p for p in parts if p)
     return (
         "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-        f"<title>What was learnt about you: {_text(made['dataset'])}</title><style>{_STYLE}</style></head>"
+        f"<title>{TITLE}: {_text(made['dataset'])}</title><style>{_STYLE}</style></head>"
         f"<body>\n{body}\n</body></html>\n"
     )
 
@@ -71,18 +83,18 @@ def receipt_page(receipt: Receipt) -> str:
 def _now(made: Mapping[str, Any]) -> str:
     """What holds now, first in a line and then in figures."""
     if made["withdrawn"]:
-        line = "You have withdrawn: no later release uses your record."
+        line = f"You have withdrawn: since {_when(made['withdrawn_at'])} no release uses your record."
     elif not float(made["grant"]):
         line = "You are not taking part yet."
     else:
         tier = f" ({_text(made['tier'])})" if made["tier"] else ""
-        line = f"You grant {_text(made['grant'])}{tier} in all; {_text(made['spent'])} of it was used."
-    rows = {"used so far": made["spent"], "left for life": made["left_for_life"]}
+        line = f"You grant {_amount(made['grant'])}{tier} in all."
+    rows = {"used so far": _amount(made["spent"]), "left for life": _amount(made["left_for_life"])}
     if made["per_period"] is not None:
         rows |= {
-            f"you grant in one period (now: {made['period']})": made["per_period"],
-            "used in this period": made["spent_in_period"],
-            "left in this period": made["left_in_period"],
+            f"you grant in one period (now: {made['period']})": _amount(made["per_period"]),
+            "used in this period": _amount(made["spent_in_period"]),
+            "left in this period": _amount(made["left_in_period"]),
         }
     waits = f"<p>You have chosen <b>{_text(made['waiting'])}</b>; {_from(made)}.</p>" if made["waiting"] else ""
     return f"<div class=card><p class=big>{line}</p>{_bar(made)}{_pairs(rows)}{waits}</div>"
@@ -96,22 +108,56 @@ def _from(made: Mapping[str, Any]) -> str:
 
 
 def _bar(made: Mapping[str, Any]) -> str:
-    whole = float(made["spent"]) + float(made["left_for_life"])
-    part = 0.0 if not whole else 100 * float(made["spent"]) / whole
-    return f"<div class=bar role=img aria-label='{part:.0f}% used'><i style='width:{part:.1f}%'></i></div>"
+    """What was used of what they grant now, in words and as a bar; whoever grants nothing has no bar to be misread."""
+    grant, spent = Decimal(made["grant"]), Decimal(made["spent"])
+    if not grant:
+        return ""
+    said = f"{_amount(made['spent'])} of {_amount(made['grant'])} used"
+    if spent > grant:
+        said = f"{_amount(made['spent'])} used, more than the {_amount(made['grant'])} you grant now: nothing more is used"
+    part = min(100.0, 100 * float(spent / grant))
+    return f"<p>{said}</p><div class=bar role=img aria-label='{said}'><i style='width:{part:.1f}%'></i></div>"
 
 
 def _line(line: Mapping[str, Any]) -> str:
     failed = {"failed": "It failed; what it cost stays used.", "reserved": "It was not finished; what it cost stays used."}
     rows = {
-        "used": line["charged"],
+        "used": _amount(line["charged"]),
         "for": line["recipient"] or "everybody",
-        "when": line["at"].replace("T", ", ").removesuffix("Z") + " UTC",
-        "you granted then": line["grant"] + (f" ({line['tier']})" if line["tier"] else ""),
+        "when": _when(line["at"]),
+        "you granted then": _amount(line["grant"]) + (f" ({line['tier']})" if line["tier"] else ""),
         "number in the books": line["release"],
     }
     note = f"<p class=soft>{failed[line['state']]}</p>" if line["state"] in failed else ""
-    return f"<div class=card><b>{_text(line['name'] or 'a release without a name')}</b>{_pairs(rows)}{note}</div>"
+    name = _text(line["name"] or "a release without a name")
+    return f"<div class=card><b>{name}</b><p>{_text(question_in_words(line))}</p>{_pairs(rows)}{note}</div>"
+
+
+def question_in_words(line: Mapping[str, Any]) -> str:
+    """What a release asked, for somebody who reads no queries.
+
+    >>> question_in_words({"kind": "mean", "columns": ["age"], "where": "ward = 3"})
+    'The average of age, among the records where ward = 3.'
+    >>> question_in_words({"kind": None, "columns": [], "where": None})
+    'The ledger does not say what was asked.'
+    """
+    if line["kind"] is None:
+        return "The ledger does not say what was asked."
+    columns = " and ".join(line["columns"]) or "all columns"
+    asked = _QUESTIONS.get(line["kind"], f"{line['kind']} of {{columns}}").replace("{columns}", columns)
+    return asked + (f", among the records where {line['where']}." if line["where"] else ".")
+
+
+def _amount(text: str) -> str:
+    """An exact decimal with three significant digits."""
+    exact = Decimal(text)
+    digits = max(0, 2 - exact.adjusted()) if exact else 0
+    short = f"{exact:.{digits}f}"
+    return short.rstrip("0").rstrip(".") if "." in short else short
+
+
+def _when(at: str) -> str:
+    return at.replace("T", ", ").removesuffix("Z") + " UTC"
 
 
 def _pairs(rows: Mapping[str, Any]) -> str:

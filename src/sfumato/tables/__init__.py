@@ -1,6 +1,6 @@
 """Where the data lives: public schemas, tables on any engine, and exact aggregates of them."""
 
-from sfumato.tables.coverage import coverage
+from sfumato.tables.covered import coverage
 from sfumato.tables.dataset import Dataset, open
 from sfumato.tables.domains import Categorical, Domain, Numeric
 from sfumato.tables.importing import Imported, import_table

@@ -302,7 +302,7 @@ class Numeric(Domain):
         return [*within, *between]
 
     def pieces(self, atoms: Sequence[Atom]) -> Sequence[tuple[float, float]]:
-        """Intervals between literals and edges of cells, by length; in an integer column every number counts alike."""
+        """Intervals between the literals of `atoms` and edges of cells, by length; all integers count alike."""
         cells = [code for a in atoms if isinstance(a, InCells) for code in a.codes if code < self.listed]
         found = self.witnesses([*atoms, *(Compare("", "=", self.edges[c + k]) for c in cells for k in (0, 1))])
         within = sorted({float(math.floor(x)) if self.integer else x for x in found})
