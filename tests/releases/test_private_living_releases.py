@@ -164,6 +164,17 @@ def test_exact_heads_come_out_of_the_ledger_for_a_meter_only(tmp_path: Path) -> 
         public.people("clinic").heads_charged(1)
 
 
+def test_the_history_does_not_say_whether_all_could_pay(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "clinic.ledger")
+    ledger.register("clinic", people=MENU, living=True, private=True)
+    ledger.people("clinic").join("a", "open")
+    ledger.people("clinic").epoch()
+    for request in ("one", "two"):  # the second finds nobody with anything left
+        ledger.reserve("clinic", Charge.of_people(MENU.levels.tolist()), request=request)
+    first, second = ledger.history("clinic")
+    assert first.people == second.people == "by group, at most 2"
+
+
 def test_who_has_too_little_left_weighs_nothing_and_who_can_pay_weighs_in_full(tmp_path: Path) -> None:
     table = clinic(tmp_path, Seeded(5))
     table.people.bring([f"p{i}" for i in range(12)], CHOSEN)
