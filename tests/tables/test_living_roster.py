@@ -105,7 +105,8 @@ def test_a_schema_without_a_person_is_refused() -> None:
         ({"tiers": {"open": 1}, "period": "year", "per_period": {"opne": 1}}, "did you mean 'open'"),
         ({"tiers": {"open": 1}, "source": "roster.csv"}, "import FILE"),
         ({"person": "who"}, "needs tiers"),
-        ({"tiers": {"open": 1}, "roster": "private"}, "is public so far"),
+        ({"tiers": {"open": 1}, "roster": "secret"}, "is .public. or .private."),
+        ({"tiers": {"open": 1}, "head_share": 0.1}, "this one is public"),
     ],
 )
 def test_what_a_plan_says_wrongly_is_said(keys: dict[str, Any], said: str) -> None:

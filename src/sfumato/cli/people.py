@@ -1,4 +1,4 @@
-"""`sfumato people PLAN ...`: join, change, withdraw, import, epoch, show; and `sfumato receipt PERSON`."""
+"""`sfumato people PLAN ...`: join, change, withdraw, import, epoch, show, count; and `sfumato receipt PERSON`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sfumato.ledger import Life
 
 people = typer.Typer(
-    help="People who change their minds: join, change, withdraw, import, epoch, show. For plans with `living = true`.",
+    help="People who change their minds: join, change, withdraw, import, epoch, show, count. For `living = true`.",
     no_args_is_help=True,
 )
 app.add_typer(people, name="people")
@@ -157,8 +157,14 @@ def bring(
     assert isinstance(roster, LivingRoster)
     with console(stderr=True).status(f"reading {file.name}") as status:
         found = read_roster(file, roster, person=person_column(plan, roster))
-        status.update(f"writing down {len(found.grants):,} choices")
+        status.update("writing down choices" if roster.private else f"writing down {len(found.grants):,} choices")
         pending = life.bring(found.persons, found.grants, missing=missing)
+    if roster.private:  # what is shown may be kept in a log: of a private roster no head is told
+        if as_json:
+            print_json({"people": None, "notes": [], "pending": None})
+        else:
+            console().print("The file was read; what it says is written down and holds from the next epoch on.")
+        return
     if as_json:
         print_json({"people": len(found.grants), "notes": list(found.notes), "pending": pending.to_dict()})
         return
@@ -174,6 +180,12 @@ def epoch(context: typer.Context, as_json: Json = False) -> None:
     pending = life.pending()
     with console(stderr=True).status("closing the epoch"):
         closed = life.epoch()
+    if life.standing().private:
+        if as_json:
+            print_json({"number": closed.number, "at": closed.at, "people": None, "applied": None})
+        else:
+            console().print(f"Epoch {closed.number} begins; what people had chosen before holds now.")
+        return
     if as_json:
         print_json({**closed.to_dict(), "applied": pending.to_dict()})
         return
@@ -184,14 +196,44 @@ def epoch(context: typer.Context, as_json: Json = False) -> None:
 @people.command()
 def show(context: typer.Context, as_json: Json = False) -> None:
     """Show where people stand, by tier: how many, what they granted, spent and have left; and which choices wait."""
-    from sfumato.cli.standing import show_standing, standing_record
+    from sfumato.cli.standing import menu_record, show_menu, show_standing, standing_record
 
     life = _life(context)
-    record = standing_record(life)
+    private = life.standing().private
+    record = menu_record(life, _noisy_counts(context)) if private else standing_record(life)
     if as_json:
         print_json(record)
         return
-    show_standing(console(), record)
+    (show_menu if private else show_standing)(console(), record)
+
+
+@people.command()
+def count(context: typer.Context, as_json: Json = False) -> None:
+    """Count the people of a private roster with noise, once more: charged again; later releases use the new counts."""
+    from sfumato.cli.standing import menu_record, show_menu
+    from sfumato.releases import load
+    from sfumato.releases.recount import count_heads
+
+    life = _life(context)
+    made = count_heads(load(context.obj))
+    record = menu_record(life, _noisy_counts(context))
+    if as_json:
+        print_json({**record, "folder": str(made.folder), "charged": made.certificate["charged"]})
+        return
+    low, high = made.certificate["charged"]["people"]
+    console().print(f"Counted with noise, for ε {low} to {high} by tier of whoever has it left: {made.folder}", markup=False)
+    show_menu(console(), record)
+
+
+def _noisy_counts(context: typer.Context) -> list[int] | None:
+    """The newest noisy head counts of a private roster, if they were made."""
+    from sfumato.privacy.source import SECURE
+    from sfumato.releases import load
+    from sfumato.releases.plan_facts import facts_of
+
+    plan = load(context.obj)
+    facts, _ = facts_of(plan, plan.roster(), SECURE)
+    return None if facts.budgets is None else facts.budgets.counts.tolist()
 
 
 def _words(pending: Any) -> str:

@@ -72,6 +72,39 @@ def show_standing(console: Console, record: dict[str, Any]) -> None:
     console.print(f"Choices that wait: {waits or 'none'}.", markup=False)
 
 
+def menu_record(life: Life, noisy: list[int] | None) -> dict[str, Any]:
+    """What is public of a private roster, as JSON: the menu, and noisy head counts if there are any."""
+    standing = life.standing()
+    counts: list[int | None] = [None] * len(standing.tiers) if noisy is None else [*noisy]
+    tiers = [
+        {
+            "tier": name,
+            "granted": epsilon_text(grant),
+            "per_period": None if cap is None else epsilon_text(cap),
+            "people_with_noise": people,
+        }
+        for name, grant, cap, people in zip(
+            standing.tiers, standing.grants.tolist(), standing.per_period, counts, strict=True
+        )
+    ]
+    return {"epoch": int(standing.epoch), "period": standing.period, "private": True, "tiers": tiers}
+
+
+def show_menu(console: Console, record: dict[str, Any]) -> None:
+    """A row per tier of a private roster, with noisy head counts once there are any."""
+    now = f", {record['period']}" if record["period"] else ""
+    table = Table(title=f"epoch {record['epoch']}{now}: private", title_justify="left", show_edge=False, pad_edge=False)
+    table.add_column("tier")
+    for head in ("granted ε", *(["ε per period"] if record["period"] else []), "people, with noise"):
+        table.add_column(head, justify="right")
+    for row in record["tiers"]:
+        heads = "not counted yet" if row["people_with_noise"] is None else f"{row['people_with_noise']:,}"
+        cap = [row["per_period"] or "no cap"] if record["period"] else []
+        table.add_row(escape(row["tier"] or ""), row["granted"], *cap, heads)
+    console.print(table)
+    console.print("Who chose what, and how many wait, is private. A person's own receipt tells them.", markup=False)
+
+
 def show_receipt(console: Console, made: dict[str, Any]) -> None:
     """What was spent on one person, line by line, and what is left."""
     held = (

@@ -20,6 +20,7 @@ from sfumato.privacy.units import Epsilon
 
 if TYPE_CHECKING:
     from sfumato.ledger.database import Store
+    from sfumato.privacy.exact import Exact
 
 
 class Life:
@@ -158,3 +159,18 @@ class Life:
             The cohort of the standing that the charge was for, or the tier of the menu where the roster is private.
         """
         return self._lives.taking_part(release_id, people)
+
+    def heads_charged(self, release_id: int) -> Exact[NDArray[np.int64]]:
+        """How many people of each tier of a private roster a release was charged to, as a private value.
+
+        Parameters
+        ----------
+        release_id : int
+            A release that was charged to the people of this dataset.
+
+        Returns
+        -------
+        Exact of an int64 array
+            In the order of the menu. One person is one head in one tier; only a Meter opens it.
+        """
+        return self._lives.heads_charged(release_id)

@@ -15,10 +15,11 @@ from sfumato.errors import InputError, LedgerError
 from sfumato.ledger import bringing, choices, clock, epochs, menus, persons, receipts, schema, states
 from sfumato.ledger.choices import Choices
 from sfumato.ledger.life_records import Epoch, Pending, Receipt
-from sfumato.ledger.partaking import taking_part
+from sfumato.ledger.partaking import heads_charged, taking_part
 from sfumato.ledger.reserve import lock, unknown
 from sfumato.ledger.standing import Menu, Standing
 from sfumato.ledger.state import FAR, GONE
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.units import Epsilon
 
 if TYPE_CHECKING:
@@ -119,6 +120,16 @@ class Lives:
             key = persons.key_of(connection, self._store.key, make=False)
             places = persons.places(connection, dataset_id, persons.hashes(key, self._dataset, listed))
             return taking_part(connection, dataset_id, menu, release_id, places)
+
+    def heads_charged(self, release_id: int) -> Exact[NDArray[np.int64]]:
+        with self._living() as (_, _, menu):
+            if not menu.private:
+                raise InputError(f"the people of {self._dataset!r} are public: standing() tells their head counts")
+        return Exact.reading(lambda: self._heads(release_id), rows_per_person=1)  # a person is one head in one tier
+
+    def _heads(self, release_id: int) -> NDArray[np.int64]:
+        with self._living() as (connection, dataset_id, menu):
+            return heads_charged(connection, dataset_id, menu, release_id)
 
     def _choose(self, person: Any, grant: str | Epsilon | None, *, newcomers: bool, leaves: bool = False) -> None:
         with self._store.write() as connection:

@@ -18,6 +18,18 @@ def taking_part(
     connection: Connection, dataset_id: int, menu: Menu, release_id: int, places: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """See `sfumato.ledger.life.Life.taking_part`."""
+    part = _groups(connection, dataset_id, menu, release_id)
+    return np.append(part, -1)[np.where(places < len(part), places, -1)]
+
+
+def heads_charged(connection: Connection, dataset_id: int, menu: Menu, release_id: int) -> NDArray[np.int64]:
+    """How many people of each tier of a private `menu` were charged by a release. Not to be told as it is."""
+    part = _groups(connection, dataset_id, menu, release_id)
+    return np.bincount(part[part >= 0], minlength=len(menu.levels)).astype(np.int64)
+
+
+def _groups(connection: Connection, dataset_id: int, menu: Menu, release_id: int) -> NDArray[np.int64]:
+    """For everybody of then, by place: the group that they were charged in, -1 for none."""
     table = schema.life_charges
     here = (table.c.release_id == release_id) & (table.c.dataset_id == dataset_id)
     charge = connection.execute(select(table).where(here)).one_or_none()
@@ -33,8 +45,8 @@ def taking_part(
         each = by_grant(then, int(charge.step))
     else:
         each = _written(connection, release_id, len(then.grants))
-    part: NDArray[np.int64] = np.append(np.where(each > 0, then.tiers if menu.private else then.cohorts, -1), -1)
-    return part[np.where(places < len(then.grants), places, -1)]
+    part: NDArray[np.int64] = np.where(each > 0, then.tiers if menu.private else then.cohorts, -1)
+    return part
 
 
 def _written(connection: Connection, release_id: int, people: int) -> NanoArray:

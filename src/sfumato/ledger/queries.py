@@ -169,8 +169,10 @@ def _releases(connection: Connection, dataset_id: int, only: int | None = None) 
     then = (changes.c.dataset_id == lived.c.dataset_id) & (changes.c.number == lived.c.change)
     living = select(lived.c.release_id, lived.c.form, lived.c.step, changes.c.epoch).join(table).outerjoin(changes, then)
     epochs = {}
+    private = connection.execute(select(schema.lives.c.private).where(schema.lives.c.dataset_id == dataset_id)).scalar()
     for release, form, step, epoch in connection.execute(living.where(chosen)):
-        people[release] = f"{FORMS[form]}, at most {epsilon_text(step)}"
+        # How a charge is stored depends on who could pay it: of a private roster that is not told.
+        people[release] = f"{FORMS['chunks' if private else form]}, at most {epsilon_text(step)}"
         epochs[release] = int(epoch or 0)
     rows = connection.execute(select(table).where(chosen).order_by(table.c.id))
     return tuple(

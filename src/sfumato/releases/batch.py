@@ -165,7 +165,7 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
     facts, counting = facts_of(plan, roster, source)
     requests = default_shares(plan.releases, roster is not None)
     if isinstance(roster, LivingRoster):
-        return PlanPreview(*preview_living(plan, facts, requests, source))
+        return PlanPreview(*preview_living(plan, facts, requests, source, counting))
     found = () if facts.roster is None else facts.roster.findings()
     priced = [] if counting is None else [counting]
     for request in requests:
@@ -273,7 +273,7 @@ def _release(
     for item, table in zip(priced, tables, strict=True):
         try:
             current = again_priced(item, facts, ledger, plan.dataset)  # people stand where the release before left them
-            outcomes.append(_one(plan, current, table, ledger, source, progress, by))
+            outcomes.append(carry_out(plan, current, table, ledger, source, progress, by))
         except (SfumatoError, KeyboardInterrupt) as error:
             _stop(error, item.request.name, outcomes)
     if counting is None:
@@ -313,9 +313,10 @@ def _stop(error: BaseException, name: str | None, outcomes: list[Outcome]) -> No
     raise StoppedError(why, outcomes, name) from None
 
 
-def _one(
+def carry_out(
     plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Source, progress: Progress, by: str | None
 ) -> Outcome:
+    """Charge and make one release that was priced, into its folder; or bring back what was made before."""
     name = priced.request.name
     folder = folder_of(plan, priced)
     asked = request_text(priced, dataset_name=plan.dataset, source=source)

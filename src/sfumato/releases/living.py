@@ -24,8 +24,8 @@ from sfumato.privacy.charge import Charge
 from sfumato.privacy.units import NanoArray, epsilon_text, positive_nano
 
 if TYPE_CHECKING:
-    from sfumato.ledger import Standing
-    from sfumato.tables.living import Lookup
+    from sfumato.ledger import Life, Standing
+    from sfumato.tables.living import LivingRoster, Lookup
 
 FEW_COHORTS = 200  # that a certificate lists one by one
 LESS = " (what is left)"  # after the name of a tier, where a group has less left than was asked
@@ -118,6 +118,10 @@ class Part:
 
         return nano
 
+    def roster(self, roster: LivingRoster, life: Life, release_id: int) -> LivingRoster:
+        """The `roster` of a release that was charged, by which a row of the table finds its budget."""
+        return roster.charged(self.lookup(life.taking_part, release_id))
+
     def notes(self) -> tuple[str, ...]:
         """How many people take part with less than was asked, and how many not at all."""
         less = int(self.heads[(self.usable > 0) & (self.usable < self.asked)].sum())
@@ -195,13 +199,19 @@ def _called(names: set[str]) -> str:
     return " and ".join(sorted(names)) if len(names) <= 3 else f"{len(names)} tiers"
 
 
-def admitted(request: Request, facts: Facts, standing: Standing | None, *, as_granted: bool = False) -> tuple[Part, Facts]:
-    """Who takes part in `request`, and the facts that its price is computed from."""
+def begun(standing: Standing | None) -> Standing:
+    """Where people stand, or an error if no epoch was closed yet."""
     if standing is None or standing.epoch < 1:
         raise InputError(
             "nobody takes part yet: no epoch was closed. Bring the people, `sfumato people PLAN import roster.csv`, and "
             "close one, `sfumato people PLAN epoch` (in Python: Table.people.bring(...) and .epoch())"
         )
+    return standing
+
+
+def admitted(request: Request, facts: Facts, standing: Standing | None, *, as_granted: bool = False) -> tuple[Part, Facts]:
+    """Who takes part in `request`, and the facts that its price is computed from."""
+    standing = begun(standing)
     part = Part.of(request, standing, as_granted=as_granted)
     if not part.people:
         raise BudgetError(

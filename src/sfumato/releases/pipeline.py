@@ -22,6 +22,7 @@ from sfumato.privacy.meter import Meter
 from sfumato.privacy.source import SECURE, Source
 from sfumato.releases.kinds import all_kinds
 from sfumato.releases.living import Part, admitted
+from sfumato.releases.living_private import admitted_unseen
 from sfumato.results import Result
 from sfumato.tables.living import LivingRoster
 
@@ -91,7 +92,9 @@ def price(request: Request, facts: Facts, standing: Standing | None = None, *, a
     On a living roster they are for people as they stand in the ledger, or, `as_granted`, as if nothing had been spent yet.
     """
     taking: Part | None = None
-    if isinstance(facts.roster, LivingRoster):
+    if isinstance(facts.roster, LivingRoster) and facts.roster.private:
+        taking, facts = admitted_unseen(request, facts, standing)
+    elif isinstance(facts.roster, LivingRoster):
         taking, facts = admitted(request, facts, standing, as_granted=as_granted)
     elif request.epsilon is not None:
         facts = replace(facts, budgets=None, granted=None)  # the roster stays: who granted nothing is not counted either way
@@ -132,7 +135,7 @@ def request_text(priced: Priced, *, dataset_name: str, source: Source) -> str:
     The dataset's name, schema, roster, question, mechanism and price. Where the data lies is no part of it: a folder that
     moved holds the same data, and whoever gives other data the same name in the same ledger says that it is the same.
     """
-    if priced.part is not None:
+    if priced.part is not None and priced.request.kind != HEAD_COUNTS:  # heads are counted once, not in every epoch
         epoch = int(priced.part.standing.epoch)
         return living_text(priced.request, priced.facts, epoch=epoch, dataset_name=dataset_name, source=source)
     price = {
@@ -147,8 +150,10 @@ def living_text(request: Request, facts: Facts, *, epoch: int, dataset_name: str
     """The same for a living roster: the question and the epoch.
 
     What people have left is no part of it, nor what depends on it: the first answer lowers it, and the same question again
-    in the same epoch would be another one.
+    in the same epoch would be another one. Of a private roster the noisy head counts are part of it, which are public.
     """
+    if request.epsilon is not None:  # which does not depend on how many there are
+        facts = replace(facts, budgets=None, granted=None)
     return _text(request, facts, {"epoch": epoch}, dataset_name, source)
 
 
@@ -180,11 +185,14 @@ def _roster_digest(facts: Facts) -> str | None:
     roster = facts.roster
     if roster is None:
         return None
-    if isinstance(roster, LivingRoster):
-        return _digest(json.dumps(["living", roster.tiers_nano, roster.period, roster.per_period]).encode())
+    living = ["living", roster.tiers_nano, roster.period, roster.per_period] if isinstance(roster, LivingRoster) else None
+    if living is not None and not roster.private:
+        return _digest(json.dumps(living).encode())
     people = facts.granted
     assert people is None or isinstance(people, PersonBudgets)
     counts = [] if people is None else [people.levels.tobytes().hex(), people.counts.tobytes().hex(), people.names]
+    if living is not None:
+        return _digest(json.dumps([*living, "private", str(roster.head_share), counts]).encode())
     return _digest(json.dumps([roster.budget, roster.person, roster.tiers_nano, counts]).encode())
 
 
@@ -225,7 +233,7 @@ def _charged(dataset: Dataset, priced: Priced, life: Life | None, release_id: in
     roster = dataset.budgets
     if priced.part is None or life is None or not isinstance(roster, LivingRoster):
         return dataset
-    return dataset.with_budgets(roster.charged(priced.part.lookup(life.taking_part, release_id)))
+    return dataset.with_budgets(priced.part.roster(roster, life, release_id))
 
 
 def charge_and_run(

@@ -8,7 +8,7 @@ from sfumato.errors import InputError
 from sfumato.offers import Facts
 from sfumato.people.head_counts import NAME
 from sfumato.privacy.source import Source
-from sfumato.releases.heads import known_heads, of_heads, private_facts
+from sfumato.releases.heads import newest_heads, of_heads, private_facts
 from sfumato.releases.pipeline import Priced
 from sfumato.releases.plan import Plan
 from sfumato.tables.living import LivingRoster
@@ -23,17 +23,16 @@ def facts_of(plan: Plan, roster: Roster | None, source: Source) -> tuple[Facts, 
     schema = plan.schema()
     if roster is None:
         return Facts(schema, rows=plan.rows), None
-    if isinstance(roster, LivingRoster):
+    if isinstance(roster, LivingRoster) and not roster.private:
         return Facts(schema, roster=roster), None
     if roster.private:
         if any(r.name == NAME for r in plan.releases):
             raise InputError(
                 f"a release is called {NAME!r}, as the first one from a private roster is; give it another name"
             )
-        counting = of_heads(schema, roster)
-        counted = known_heads(counting, plan.ledger, plan.dataset, source)
+        counted, _ = newest_heads(schema, roster, plan.ledger, plan.dataset, source)
         waits = counted is None and draws_on_people(plan)
-        return private_facts(schema, roster, plan.rows, counted), counting if waits else None
+        return private_facts(schema, roster, plan.rows, counted), of_heads(schema, roster) if waits else None
     if roster.reads_table:
         raise InputError(
             "[people] takes budgets from the private table itself; give their head counts under [people.counts], or name a "

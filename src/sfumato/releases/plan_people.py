@@ -13,8 +13,17 @@ from sfumato.offers import Facts, Request
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.source import Source
 from sfumato.privacy.units import as_epsilon
+from sfumato.releases.heads import charged_to_people, newest_heads, of_heads, seen_beforehand
 from sfumato.releases.living import if_all_could_pay
-from sfumato.releases.pipeline import Priced, default_shares, ledger_charge, living_text, price
+from sfumato.releases.pipeline import (
+    HEAD_COUNTS,
+    Priced,
+    default_shares,
+    ledger_charge,
+    living_text,
+    price,
+    request_text,
+)
 from sfumato.releases.plan import Plan, read_plan
 from sfumato.tables.addresses import without_secrets
 from sfumato.tables.living import LivingRoster
@@ -87,7 +96,7 @@ def opened(location: str | Path, dataset: str, roster: Roster | None, **caps: An
     ledger = Ledger.open(location, key=roster.key_file)
     per_period = {name: as_epsilon(nano) for name, nano in roster.per_period} or None
     menu = {**caps, "people": roster.menu(), "living": True, "period": roster.period, "per_period": per_period}
-    ledger.register(dataset, **menu)
+    ledger.register(dataset, **menu, private=roster.private)
     return ledger
 
 
@@ -101,23 +110,36 @@ def person_column(plan: Plan, roster: LivingRoster) -> str:
 
 def folder_of(plan: Plan, priced: Priced) -> Path:
     """Where a release is written; with people who change, each epoch has a folder of its own."""
+    if priced.request.kind == HEAD_COUNTS:
+        times = priced.request.parameters.get("count", 1)
+        return plan.folder / (priced.request.name + (f" {times}" if times > 1 else ""))
     if priced.part is None:
         return plan.folder / priced.request.name
     return plan.folder / f"epoch-{priced.part.standing.epoch}" / priced.request.name
 
 
 def preview_living(
-    plan: Plan, facts: Facts, requests: Sequence[Request], source: Source
+    plan: Plan, facts: Facts, requests: Sequence[Request], source: Source, counting: Priced | None
 ) -> tuple[list[Priced], tuple[str, ...]]:
     """The releases priced one after the other, each for people as the one before would leave them. Nothing is written.
 
     One that nobody can pay for is refused by itself: it is shown at the price for people who had enough left.
+    Where a private roster's heads have still to be counted, `counting` comes first, and what needs the counts is only tried.
     """
     ledger, standing = _look(plan)
     priced: list[Priced] = []
     asks: list[Ask] = []
     settled: list[Foreseen | None] = []
+    if counting is not None:
+        counting = charged_to_people(counting, standing)
+        text = request_text(counting, dataset_name=plan.dataset, source=source)
+        asks.append(Ask(Charge(counting.chosen.charge.total), text, None))
+        priced.append(counting)
+        settled.append(None)
     for request in requests:
+        if counting is not None and request.epsilon is None:
+            seen_beforehand(request, facts, counting, standing)
+            continue
         epoch = 0 if standing is None else int(standing.epoch)
         text = living_text(request, facts, epoch=epoch, dataset_name=plan.dataset, source=source)
         entry = ledger.find(plan.dataset, text, recipient=request.recipient) if ledger is not None and epoch else None
@@ -144,6 +166,14 @@ def preview_living(
     return [replace(p, foreseen=f) for p, f in zip(priced, foreseen, strict=True)], notes
 
 
+def next_counting(plan: Plan, roster: Roster, source: Source) -> tuple[Priced, Ledger]:
+    """Counting a private roster's heads once more, for people as they stand, and the ledger that it is charged to."""
+    schema = plan.schema()
+    life = people(plan, create=False)
+    _, times = newest_heads(schema, roster, plan.ledger, plan.dataset, source)
+    return charged_to_people(of_heads(schema, roster, times + 1), life.standing()), ledger_of(plan, None)
+
+
 def waiting(life: Life) -> tuple[str, ...]:
     """What people have chosen that does not hold yet, in a sentence; nothing if nothing waits."""
     pending = life.pending()
@@ -157,7 +187,7 @@ def waiting(life: Life) -> tuple[str, ...]:
 
 def again_priced(priced: Priced, facts: Facts, ledger: Ledger, dataset: str) -> Priced:
     """The same release for people as they stand now: the releases before it in the plan have been charged meanwhile."""
-    if priced.part is None or (priced.foreseen is not None and priced.foreseen.paid):
+    if priced.part is None or priced.request.kind == HEAD_COUNTS or (priced.foreseen is not None and priced.foreseen.paid):
         return priced
     life = ledger.people(dataset)
     life.bind()

@@ -94,7 +94,7 @@ class Table(WithHeads):
             roster = self.dataset.budgets
             if roster is None:
                 self._facts = Facts(self.schema, rows=self._rows)
-            elif isinstance(roster, LivingRoster):
+            elif isinstance(roster, LivingRoster) and not roster.private:
                 self._facts = Facts(self.schema, roster=roster)  # who takes part, at what, is the ledger's to say
             elif roster.private:  # not kept: heads may be counted at any time
                 return private_facts(self.schema, roster, self._rows, self._known_heads(roster))
@@ -156,8 +156,9 @@ class Table(WithHeads):
             Prints as a table; a sequence of `Offer`.
         """
         found = () if self.facts.roster is None else self.facts.roster.findings()
-        counting = self._counting(self.dataset.budgets)
-        priced, notes = seen_beforehand(self._request(kind, asked), self.facts, counting, self._standing())
+        standing = self._standing()
+        counting = self._counting(self.dataset.budgets, standing)
+        priced, notes = seen_beforehand(self._request(kind, asked), self.facts, counting, standing)
         found = (*found, *notes)
         # A ledger on a server is not asked: a preview works without it.
         fresh = self._kept.fresh() if self._source.private and self._kept.in_file else ()
@@ -296,10 +297,10 @@ class Table(WithHeads):
                 "say how much this may cost: share=0.1 for a tenth of everyone's own budget (share=1 for all of it), or "
                 "epsilon=... for one ε for all"
             )
-        if roster is not None and roster.private and request.epsilon is None:
-            try_out(request, self.schema, roster)  # a typo must not cost the head counts
-            self.head_counts()
         standing = self._standing(binding=True)
+        if roster is not None and roster.private and request.epsilon is None:
+            try_out(request, self.schema, roster, standing)  # a typo must not cost the head counts
+            self.head_counts()
         if standing is not None:
             about: dict[str, Any] = {"epoch": int(standing.epoch), "dataset_name": self.name, "source": self._source}
             paid = self.ledger.find(self.name, living_text(request, self.facts, **about), recipient=request.recipient)

@@ -21,18 +21,22 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError, SchemaError, SfumatoError
 from sfumato.privacy.budgets import PersonBudgets
-from sfumato.privacy.units import Epsilon, positive_nano
+from sfumato.privacy.exact import Exact
+from sfumato.privacy.units import Epsilon, NanoArray, positive_nano
 from sfumato.tables.columns import Expr
 from sfumato.tables.engines import Engine
 from sfumato.tables.roster import Roster
-from sfumato.tables.roster_keys import named_tiers
+from sfumato.tables.roster_keys import named_tiers, private_of
 from sfumato.tables.words import did_you_mean
 
 PERIODS = ("year", "quarter", "month")
-KEYS = ("living", "tiers", "person", "period", "per_period", "key")
+KEYS = ("living", "tiers", "person", "period", "per_period", "key", "roster", "head_share")
 
 Lookup = Callable[[Any], NDArray[np.int64]]
 """From persons, an Arrow array of text, to what of their budget the release may use, in nano-ε; 0 for who takes no part."""
+
+Counted = Callable[[], Exact[NDArray[np.int64]]]
+"""The number of people of each tier of a private roster that a release was charged to."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class LivingRoster(Roster):
         The key that identifiers are hashed with; beside the ledger if left out.
     lookup : callable or None
         Who was charged what; None until a release was charged.
+    counted : callable or None
+        The heads that a release from a private roster was charged to, as a private value; None until it was charged.
 
     Examples
     --------
@@ -61,6 +67,7 @@ class LivingRoster(Roster):
     per_period: tuple[tuple[str, int], ...] = ()
     key_file: Path | None = None
     lookup: Lookup | None = field(default=None, compare=False, repr=False)
+    counted: Counted | None = field(default=None, compare=False, repr=False)
     _joined: list[Any] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
@@ -72,6 +79,8 @@ class LivingRoster(Roster):
         period: str | None = None,
         per_period: Mapping[str, Epsilon] | None = None,
         key: str | Path | None = None,
+        private: bool = False,
+        head_share: Epsilon | None = None,
     ) -> Self:
         """See `Roster.living`."""
         menu = named_tiers(tiers)
@@ -92,17 +101,14 @@ class LivingRoster(Roster):
         if person is not None and (not isinstance(person, str) or not person):
             raise InputError(f"budgets: person names the column with people's identifiers, got {person!r}")
         where = None if key is None else Path(key)
-        return cls("tier", tiers_nano=menu, person=person, period=period, per_period=each, key_file=where)
+        if head_share is not None and not private:
+            raise InputError("budgets: head_share is what counting the heads of a private roster costs; this one is public")
+        caps_and_key: dict[str, Any] = {"period": period, "per_period": each, "key_file": where}
+        return cls("tier", tiers_nano=menu, person=person, **caps_and_key, **private_of(private, head_share))
 
     @classmethod
     def from_keys(cls, plain: Mapping[str, Any]) -> Self:
         """From `plain`, the keys of a plan file."""
-        if plain.get("roster", "public") != "public" or "head_share" in plain:
-            raise InputError(
-                "budgets: a roster that changes is public so far: previews and certificates tell head counts by tier. Take "
-                "out either `living = true` or the keys of a private roster"
-            )
-        plain = {name: value for name, value in plain.items() if name != "roster"}
         for name in plain:
             if name not in KEYS:
                 raise InputError(
@@ -111,7 +117,10 @@ class LivingRoster(Roster):
                 )
         if "tiers" not in plain:
             raise InputError("budgets: a living roster needs tiers = {name = epsilon}, the menu that people choose from")
-        return cls.of(plain["tiers"], **{k: v for k, v in plain.items() if k not in ("living", "tiers")})
+        if (kind := plain.get("roster", "public")) not in ("public", "private"):
+            raise InputError(f"budgets: roster is 'public' or 'private', got {kind!r}")
+        rest = {k: v for k, v in plain.items() if k not in ("living", "tiers", "roster")}
+        return cls.of(plain["tiers"], **rest, private=kind == "private")
 
     @property
     def in_table(self) -> bool:
@@ -130,6 +139,20 @@ class LivingRoster(Roster):
     def charged(self, lookup: Lookup) -> Self:
         """The roster for one release that was charged: `lookup` says who may be used for how much, whatever their tier."""
         return replace(self, tiers_nano=(), lookup=lookup, _joined=[])
+
+    def charged_by_tier(self, nano: NanoArray, lookup: Lookup, counted: Counted) -> Self:
+        """The same for a private roster: `lookup` gives a person's tier, counted from 1, and `nano` what it may use of each.
+
+        `counted` gives the heads that were charged. What may be told of them was settled when the release was priced.
+        """
+        usable = tuple((name, level) for (name, _), level in zip(self.tiers_nano, nano.tolist(), strict=True))
+        return replace(self, tiers_nano=usable, lookup=lookup, counted=counted, _joined=[])
+
+    def heads(self) -> Exact[NDArray[np.int64]]:
+        """How many people of each tier were charged, in the order of the menu."""
+        if self.counted is None:
+            raise SfumatoError("the heads of a living roster were asked for before a release was charged to them")
+        return self.counted()
 
     def findings(self, persons: Any = None) -> tuple[str, ...]:
         """None: what there is to say about the people, the ledger says."""

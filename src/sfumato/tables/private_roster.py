@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.privacy.exact import Exact
+from sfumato.tables.living import LivingRoster
 from sfumato.tables.roster_join import matched
 from sfumato.tables.rows import rows_in_use
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 def heads(dataset: Dataset) -> Exact[NDArray[np.int64]]:
     """See `Dataset.heads`."""
     roster = dataset.roster
+    if isinstance(roster, LivingRoster):  # who is there is the ledger's to say, not the table's
+        return roster.heads()
     if not roster.tiers_nano:
         raise InputError("head counts are per tier of a public menu; this roster has none")
     dataset.check()

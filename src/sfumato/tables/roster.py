@@ -194,17 +194,19 @@ class Roster:
         period: str | None = None,
         per_period: Mapping[str, Epsilon] | None = None,
         key: str | Path | None = None,
+        private: bool = False,
+        head_share: Epsilon | None = None,
     ) -> LivingRoster:
         """People who join, change their grant and withdraw; the ledger keeps who chose what (see `Table.people`).
 
         They choose from the menu of `tiers` (ε by name), each with a cap `per_period` beside it, if one is given with the
-        `period` ("year", "quarter" or "month"). `person` is the column that names people in files that are imported, by
-        default that of the schema's unit; `key` the file with the key that identifiers are hashed with, by default beside
-        the ledger.
+        `period` ("year", "quarter" or "month"). `person` names people in files that are imported, by default as the schema's
+        unit does; `key` is their key file, by default beside the ledger; `private` and `head_share` are as in `tiers`.
         """
         from sfumato.tables.living import LivingRoster
 
-        return LivingRoster.of(tiers, person=person, period=period, per_period=per_period, key=key)
+        about: dict[str, Any] = {"key": key, "private": private, "head_share": head_share}
+        return LivingRoster.of(tiers, person=person, period=period, per_period=per_period, **about)
 
     @classmethod
     def from_mapping(cls, plain: Mapping[str, Any]) -> Roster:
