@@ -245,8 +245,16 @@ def _is_database(path: Path) -> bool:
 
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
-        need("psycopg", "a PostgreSQL ledger")
-        return create_engine(url, poolclass=NullPool)
+        psycopg = need("psycopg", "a PostgreSQL ledger")
+
+        class Binary(psycopg.Cursor[Any]):  # type: ignore[misc, name-defined]
+            """Vectors of people arrive as they are, not in hexadecimal digits: a quarter of the time."""
+
+            def __init__(self, *given: Any, **named: Any) -> None:
+                super().__init__(*given, **named)
+                self.format = psycopg.pq.Format.BINARY
+
+        return create_engine(url, poolclass=NullPool, connect_args={"cursor_factory": Binary})
     engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS})
 
     @event.listens_for(engine, "connect")
