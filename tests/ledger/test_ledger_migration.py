@@ -6,7 +6,6 @@ import os
 import random
 import re
 import signal
-import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +19,8 @@ from sfumato.ledger import Ask, Caps, Foreseen, Ledger, datasets_at, foresee, mi
 from sfumato.ledger.database import Store
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
+from support.old_ledgers import restore, version
 
-HERE = Path(__file__).parent
 COUNT = {"kind": "count", "where": "age >= 65", "options": {}, "chosen": "threshold"}
 GRANTED = {"epsilon": 2, "people": PersonBudgets.from_tiers({"open": (1, 90), "strict": ("0.1", 540)})}
 
@@ -29,33 +28,13 @@ GRANTED = {"epsilon": 2, "people": PersonBudgets.from_tiers({"open": (1, 90), "s
 @pytest.fixture
 def old(where: str) -> str:
     """A ledger of format 1: a committed, a failed and a reserved release, and one to a recipient."""
-    if where.startswith("postgresql://"):
-        import psycopg
-
-        with psycopg.connect(where) as server:
-            server.execute((HERE / "format1_postgres.sql").read_bytes())
-        return where
-    _restore(Path(where))
-    return where
-
-
-def _restore(where: Path) -> None:
-    connection = sqlite3.connect(where)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.executescript((HERE / "format1_sqlite.sql").read_text(encoding="utf-8"))
-    connection.close()
-
-
-def _version(where: str) -> int:
-    store = Store.existing(where)
-    assert store is not None
-    return store._version()
+    return restore(where, 1)
 
 
 def test_an_old_ledger_keeps_what_was_spent_and_forgets_what_it_should_not_have_kept(old: str) -> None:
     ledger = Ledger.open(old, create=False)
     assert not ledger.created
-    assert _version(old) == schema.VERSION
+    assert version(old) == schema.VERSION
     balance = ledger.balance("clinic")
     assert (balance.total.cap, balance.total.spent) == (2 * 10**9, 10**8)
     assert balance.people is not None
@@ -146,7 +125,7 @@ def test_a_preview_reads_an_old_ledger_and_leaves_it_old(old: str) -> None:
     assert said[0] == Foreseen(paid=True, entry=1)
     assert "tier 'strict'" in str(said[1].refusal)
     assert datasets_at(old) == ["clinic", "shop"]
-    assert _version(old) == 1
+    assert version(old) == 1
     assert foresee(old, Caps.of("new", epsilon=1), [Ask(Charge.of(1), "a")]) == [Foreseen()]
 
 
@@ -155,7 +134,7 @@ def test_a_migration_that_fails_leaves_the_old_ledger(old: str, monkeypatch: pyt
         patch.setattr(migrate.triggers, "install", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             Ledger.open(old)
-    assert _version(old) == 1
+    assert version(old) == 1
     store = Store.existing(old)
     assert store is not None
     with store.read() as connection:
@@ -168,7 +147,7 @@ def test_kill_while_a_ledger_is_migrated(tmp_path: Path) -> None:
     versions = set()
     for number in range(30):
         where = tmp_path / f"{number}.ledger"
-        _restore(where)
+        restore(str(where), 1)
         child = os.fork()
         if child == 0:
             Ledger.open(where)
@@ -176,7 +155,7 @@ def test_kill_while_a_ledger_is_migrated(tmp_path: Path) -> None:
         time.sleep(random.uniform(0, 0.03))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        versions.add(_version(str(where)))
+        versions.add(version(str(where)))
         ledger = Ledger.open(where)
         assert ledger.balance("clinic").total.spent == 10**8
         ledger.verify("clinic")

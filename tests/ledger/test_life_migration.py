@@ -6,7 +6,6 @@ import os
 import random
 import re
 import signal
-import sqlite3
 import time
 from pathlib import Path
 
@@ -16,11 +15,10 @@ from sqlalchemy import inspect, text
 
 from sfumato.errors import BudgetError, InputError, LedgerError
 from sfumato.ledger import Ask, Caps, Foreseen, Ledger, Pending, datasets_at, foresee, schema
-from sfumato.ledger.database import Store
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
+from support.old_ledgers import restore, version
 
-HERE = Path(__file__).parent
 COUNT = {"kind": "count", "where": "age >= 65", "parameters": {}, "mechanism": "threshold"}
 TIERS = PersonBudgets.from_tiers({"open": (1, 2), "strict": ("0.1", 3), "careful": ("0.1", 1)})
 PEOPLE = {"ann": "open", "ben": "open", "cyd": "strict", "dan": "strict", "eve": "strict", "fay": "careful"}
@@ -31,33 +29,13 @@ SPENT = {"careful": 7 * 10**7, "strict": 9 * 10**7, "open": 37 * 10**7}
 def old(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A ledger of format 2: releases that were committed, failed and reserved, tiers, attributes and recipients."""
     monkeypatch.setenv("SFUMATO_PEOPLE_KEY", str(tmp_path / "people.key"))
-    if where.startswith("postgresql://"):
-        import psycopg
-
-        with psycopg.connect(where) as server:
-            server.execute((HERE / "format2_postgres.sql").read_bytes())
-        return where
-    _restore(Path(where))
-    return where
-
-
-def _restore(where: Path) -> None:
-    connection = sqlite3.connect(where)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.executescript((HERE / "format2_sqlite.sql").read_text(encoding="utf-8"))
-    connection.close()
-
-
-def _version(where: str) -> int:
-    store = Store.existing(where)
-    assert store is not None
-    return store._version()
+    return restore(where, 2)
 
 
 def test_everything_stands_as_it_stood(old: str) -> None:
-    assert _version(old) == 2
+    assert version(old) == 2
     ledger = Ledger.open(old, create=False)
-    assert _version(old) == schema.VERSION == 3
+    assert version(old) == schema.VERSION == 3
     balance = ledger.balance("clinic")
     assert balance.people is not None
     assert dict(zip(balance.people.names or (), balance.people.spent.tolist(), strict=True)) == SPENT
@@ -116,7 +94,7 @@ def test_a_preview_reads_format_2_and_leaves_it(old: str) -> None:
     assert said[0] == Foreseen(paid=True, entry=1)
     assert "tier 'strict'" in str(said[1].refusal)
     assert datasets_at(old) == ["clinic", "shop"]
-    assert _version(old) == 2
+    assert version(old) == 2
 
 
 def test_people_who_are_brought_take_the_history_of_their_tier(old: str) -> None:
@@ -173,7 +151,7 @@ def test_kill_while_format_2_is_migrated(tmp_path: Path) -> None:
     versions = set()
     for number in range(20):
         where = tmp_path / f"{number}.ledger"
-        _restore(where)
+        restore(str(where), 2)
         child = os.fork()
         if child == 0:
             Ledger.open(where)
@@ -181,7 +159,7 @@ def test_kill_while_format_2_is_migrated(tmp_path: Path) -> None:
         time.sleep(random.uniform(0, 0.03))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        versions.add(_version(str(where)))
+        versions.add(version(str(where)))
         ledger = Ledger.open(where)
         assert ledger.balance("clinic").total.spent == 55 * 10**7
         ledger.verify("clinic")
