@@ -98,7 +98,12 @@ def test_the_fuzz_notices_a_price_that_forgets_rows(monkeypatch):
 
 
 def test_the_fuzz_notices_a_share_that_only_the_charge_knows(monkeypatch):
-    monkeypatch.setattr(session, "price", lambda request, facts: price(replace(request, share=Fraction(1)), facts))
+    monkeypatch.setattr(
+    def whole(request, facts, *more):
+        return price(replace(request, share=Fraction(1)), facts, *more)
+
+    monkeypatch.setattr(session, "price", whole)
+    )
     monkeypatch.setattr(pipeline, "ledger_charge", lambda made: Charge.of_people(ledger_charge(made).people // 5))
     with pytest.raises(LeakError, match="was charged"):
         check_price(plan("count", "column"), mechanism="affine", files=False)
@@ -177,7 +182,7 @@ def test_what_fails_after_the_charge_is_one_sentence_whatever_it_was(monkeypatch
     def broken(dataset, meter):
         raise error
 
-    def spoilt(request, facts):
+    def spoilt(request, facts, *more):
         made = price(request, facts)
         return replace(made, chosen=replace(made.chosen, run=broken))
 

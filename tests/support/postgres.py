@@ -110,7 +110,7 @@ class Server:
         if done.returncode != 0:
             raise RuntimeError(f"{Path(command[0]).name} failed: {done.stderr or done.stdout}")
 
-    def start(self, durable: bool) -> str:
+    def start(self, durable: bool = False) -> str:
         programs, data, log = self._installed(), self.folder / "data", self.folder / "log"
         made_with = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"]
         self._run(programs / "initdb", f"--pgdata={data}", *made_with)

@@ -53,8 +53,9 @@ AGGREGATES = {
 
 def test_every_aggregate_is_here():
     """A new method of a table that returns something from it must be listed above."""
-    asked = {name.split()[-1] for name in AGGREGATES} | {"weighted_sums", "marginals"}
-    for kind, public in ((Dataset, {"check", "check_persons", "findings", "person_budgets"}), (PersonalTable, set())):
+    asked = {name.split()[-1] for name in AGGREGATES} | {"weighted_sums", "marginals", "heads"}
+    described = {"check", "check_persons", "findings", "person_budgets", "with_budgets"}
+    for kind, public in ((Dataset, described), (PersonalTable, set())):
         methods = {name for name, value in vars(kind).items() if callable(value) and not name.startswith("_")}
         assert methods - public <= asked
 
@@ -67,6 +68,18 @@ def test_aggregates_are_private_values_that_know_how_many_rows_a_person_owns(nam
         assert found.rows_per_person == rows
     with pytest.raises(PrivacyError, match="one person may own 3 rows"):
         Meter().laplace(found, rate=10**9)
+
+
+def test_a_head_is_one_row_whatever_rows_a_person_owns(monkeypatch):
+    roster = Roster.column("epsilon", menu=[0.1, 1.0], private=True)
+    read = []
+    fetch = Engine.fetch
+    monkeypatch.setattr(Engine, "fetch", lambda self, expr: read.append(1) or fetch(self, expr))
+    found = open(FRAME, schema=schema(3), budgets=roster).heads()
+    assert isinstance(found, Exact)
+    assert found.rows_per_person == 1
+    assert not read
+    assert reveal(found).tolist() == [5, 5]
 
 
 @pytest.mark.parametrize("name", AGGREGATES)

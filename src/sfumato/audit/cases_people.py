@@ -138,7 +138,7 @@ def _private_case(group: int, words: str) -> TranscriptCase:
     def fit(heads: NDArray[np.int64], meter: Meter) -> list[NDArray[Any]]:
         counted = counting.run(Exact(heads), meter)
         terms = Terms(budgets=counted.budgets.share(1 - _HEAD_SHARE), granted=ROSTER.levels, roster="private")
-        offer = plan_offer(Question(terms), "affine")
+        offer = plan_offer(Question(terms), "stretching")
         told = [np.array(repr(offer.charge.people)), np.array(repr(offer.expected_rmse))]
         answer = offer.run(SumReader(Exact(tuple(heads.tolist()))), meter)
         return [counted.counts, *told, *_published(answer)]
