@@ -98,12 +98,10 @@ def test_the_fuzz_notices_a_price_that_forgets_rows(monkeypatch):
 
 
 def test_the_fuzz_notices_a_share_that_only_the_charge_knows(monkeypatch):
-    monkeypatch.setattr(
     def whole(request, facts, *more):
         return price(replace(request, share=Fraction(1)), facts, *more)
 
     monkeypatch.setattr(session, "price", whole)
-    )
     monkeypatch.setattr(pipeline, "ledger_charge", lambda made: Charge.of_people(ledger_charge(made).people // 5))
     with pytest.raises(LeakError, match="was charged"):
         check_price(plan("count", "column"), mechanism="affine", files=False)
