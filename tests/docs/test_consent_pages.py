@@ -25,7 +25,7 @@ def test_the_patients_table_follows_from_the_epsilons():
 
 def test_the_limit_of_a_guess_is_the_one_of_the_odds():
     assert sure_after(0.5, 0.0) == 0.5
-    assert math.isclose(sure_after(0.2, 1.5) / (1 - sure_after(0.2, 1.5)), 0.25 * math.exp(1.5))
+    assert math.isclose(sure_after(0.2, 1.5) / (1 - sure_after(0.2, 1.5)), 0.25 * math.exp(3))
 
 
 def test_the_patients_page_has_plain_sentences():

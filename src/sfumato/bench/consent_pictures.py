@@ -83,14 +83,15 @@ def error_by_gap() -> Any:
 def sure_after(before: float, epsilon: float) -> float:
     """How sure somebody can become at most who was `before` sure, by releases that cost a person `epsilon`.
 
-    Odds grow by a factor of at most e^ε.
+    The promise compares with the record's absence: whatever the record says, no publication is more than e^ε times as likely
+    or unlikely as without it. Two things that it may say are then e^(2ε) apart at most, and so much the odds can grow.
 
     Examples
     --------
     >>> [in_hundred(0.5, epsilon) for epsilon in (0.01, 0.2, 1.0)]
-    [50.3, 55.0, 73.2]
+    [50.5, 59.9, 88.1]
     """
-    odds = before / (1 - before) * math.exp(epsilon)
+    odds = before / (1 - before) * math.exp(2 * epsilon)
     return odds / (1 + odds)
 
 
@@ -116,6 +117,6 @@ def how_sure() -> Any:
     ax.set_xlim(40, 100)
     ax.set_xticks([50, 60, 70, 80, 90, 100], ["50\nno idea", "60", "70", "80", "90", "100\ncertain"])
     ax.set_title("How sure could somebody become about one thing about you?", fontsize=11)
-    ax.legend(fontsize=9, frameon=False, loc="lower right")
+    ax.legend(fontsize=9, frameon=False, loc="upper right")
     ax.spines[["top", "right"]].set_visible(False)
     return figure

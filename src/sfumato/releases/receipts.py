@@ -27,8 +27,8 @@ dt { color: var(--soft); } dd { margin: 0; text-align: right; font-variant-numer
 """
 WHAT_EPSILON_IS = (
     "The amounts are in ε (epsilon), which measures how much a published figure can tell about one person. At 0 it tells "
-    "nothing; at 0.1 the odds of anybody's guess about you change by about a tenth at most, compared with your record not "
-    "having been used; and every use adds up."
+    "nothing; at 0.1 no publication became more than about a tenth likelier or less likely because your record was used, and "
+    "the odds of a guess about you change by about a fifth at most; and every use adds up."
 )
 CANNOT_BE_UNDONE = (
     "What was published stays published. You can lower your grant or withdraw at any time; from the next release on this "
