@@ -27,7 +27,7 @@ dt { color: var(--soft); } dd { margin: 0; text-align: right; font-variant-numer
 """
 WHAT_EPSILON_IS = (
     "The amounts are in ε (epsilon), which measures how much a published figure can tell about one person. At 0 it tells "
-    "nothing; at 0.1 no publication became more than about a tenth likelier or less likely because your record was used, and "
+    "nothing; at 0.1 no publication became more than about a tenth likelier or unlikelier because your record was used, and "
     "the odds of a guess about you change by about a fifth at most; and every use adds up."
 )
 CANNOT_BE_UNDONE = (
