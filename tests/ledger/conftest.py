@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import traceback
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -51,7 +52,12 @@ def race() -> Callable[..., list[int]]:
 
         def main(number: int) -> None:
             start.wait(60)
-            os._exit(function(number))
+            try:
+                code = function(number)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(99)  # and not 1, which a count of one would be
+            os._exit(code)
 
         workers = [fork.Process(target=main, args=(n,)) for n in range(processes)]
         for worker in workers:

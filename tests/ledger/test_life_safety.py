@@ -263,3 +263,24 @@ def test_kill_while_people_change(tmp_path: Path) -> None:
         assert heads % 30 == 0
         assert waiting % 30 == 0
         assert len(ledger.history("clinic")) > number
+
+
+def test_registering_again_while_others_charge_sees_one_state(
+    where: str, tmp_path: Path, race: Callable[..., list[int]]
+) -> None:
+    key = tmp_path / "people.key"
+    first = opened(where, key).people("clinic")
+    first.bring([f"p{n}" for n in range(40)], ["open", "strict"] * 20)
+    first.epoch()
+
+    def work(number: int) -> int:
+        ledger = opened(where, key)
+        for step in range(12):
+            if number % 2:
+                opened(where, key)  # the same numbers again
+            else:
+                ledger.reserve("clinic", Charge.of("0.0001"), request=f"{number} {step}")
+        return 0
+
+    assert race(work, 6) == [0] * 6
+    opened(where, key).verify("clinic")

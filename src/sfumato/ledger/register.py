@@ -16,7 +16,8 @@ def register(store: Store, caps: Caps) -> None:
     with store.write() as connection:
         store.alone(connection)
         table = schema.datasets
-        known = connection.execute(select(table.c.id).where(table.c.name == caps.dataset)).scalar()
+        # Locked as spenders lock it: its caps are read in several steps, between which nobody may charge.
+        known = connection.execute(select(table.c.id).where(table.c.name == caps.dataset).with_for_update()).scalar()
         if known is not None:
             check_same(read_caps(connection, int(known), caps.dataset)[0], caps)
             return
