@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,14 @@ class Store:
                         )
                     )
                 yield connection
+
+    def tidy(self, table: str) -> None:
+        """Let PostgreSQL use the room of rewritten rows again; it may be busy or not allow it, and does so later itself."""
+        if self.is_sqlite:
+            return
+        with suppress(DBAPIError), self.engine.connect() as connection:
+            connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            connection.execute(text(f"VACUUM (SKIP_LOCKED) {table}"))
 
     def alone(self, connection: Connection) -> None:
         """Wait until no other process creates tables or datasets (SQLite has one writer anyway)."""

@@ -83,7 +83,9 @@ class Lives:
         with self._store.write() as connection:
             dataset_id = lock(connection, self._dataset)
             menu = self._menu(connection, dataset_id)
-            return _shown(epochs.close(connection, dataset_id, written), menu)
+            done = _shown(epochs.close(connection, dataset_id, written), menu)
+        self._store.tidy(schema.states.name)
+        return done
 
     def bind(self) -> Epoch | None:
         with self._living() as (connection, dataset_id, menu):
