@@ -2,7 +2,7 @@
 
 A worker runs an endless script of steps against a ledger: people join, change, withdraw, come in bulk, epochs close,
 releases are charged and committed. It says each step that is done. It is killed, at a random moment or just before a
-random statement reaches the database, and a new worker goes on from where the ledger stands.
+random statement of a kind of step that is due reaches the database, and a new worker goes on from where the ledger stands.
 
 The same script runs on a *twin*, a ledger that nobody kills. Each step depends only on its number and on what the ledger
 says of the people, so after every kill the ledger must stand where the twin stands after the last step that was announced,
@@ -102,7 +102,7 @@ def nursery(where: str, key: str) -> None:
         child = os.fork()
         if child == 0:
             try:
-                _work(where, key, order["start"], order["statement"], says, out)
+                _work(where, key, order["start"], order["kind"], order["statement"], says, out)
             finally:
                 os._exit(17)
         os.close(says)
@@ -124,20 +124,22 @@ def nursery(where: str, key: str) -> None:
         os.write(out, b"killed\n")
 
 
-def _work(where: str, key: str, start: int, statement: int | None, ready: int, out: int) -> None:
+def _work(where: str, key: str, start: int, kind: str, statement: int | None, ready: int, out: int) -> None:
+    """Go on from step `start`; die before statement `statement`, counted from the first step of that `kind`."""
     ledger = Ledger.open(where, create=False, key=key)
+    number = start
     if statement is not None:
-        left = statement
+        left, counting = statement, False
 
         def count(*_: Any) -> None:
-            nonlocal left
-            left -= 1
+            nonlocal left, counting
+            counting = counting or STEPS[number % len(STEPS)] == kind
+            left -= counting
             if left < 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         event.listen(ledger._store.engine, "before_cursor_execute", count)
     os.close(ready)
-    number = start
     while True:
         step(ledger, number)
         os.write(out, f"{number}\n".encode())
@@ -181,8 +183,10 @@ def kills(where: str, key: Path, number: int) -> dict[str, Any]:
                 step(ledger, done)
             longest = (time.perf_counter() - begun) / len(STEPS)
             done, expected = len(STEPS), state(twin)
-            for _ in range(number):
-                done, expected, where_hit = _one_kill(process, ledger, twin, done, expected, longest, draw)
+            for kill in range(number):
+                # Every kind of step has its turn, however long the others take on this machine.
+                aim = STEPS[kill // 2 % len(STEPS)] if kill % 2 else None
+                done, expected, where_hit = _one_kill(process, ledger, twin, done, expected, longest, aim, draw)
                 hit[where_hit] = hit.get(where_hit, 0) + 1
         finally:
             assert process.stdin is not None
@@ -202,15 +206,16 @@ def _one_kill(
     done: int,
     expected: str,
     longest: float,
+    aim: str | None,
     draw: random.Random,
 ) -> tuple[int, str, str]:
     assert process.stdin is not None
     assert process.stdout is not None
-    by_statement = draw.random() < 0.5
     order = {
         "start": done,
+        "kind": aim,
         "seconds": draw.uniform(0, 3 * longest),
-        "statement": int(10 ** draw.uniform(0, 2.8)) if by_statement else None,
+        "statement": int(10 ** draw.uniform(0, 1.8)) if aim else None,
     }
     process.stdin.write(json.dumps(order) + "\n")
     process.stdin.flush()
