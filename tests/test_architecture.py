@@ -12,7 +12,7 @@ from support.architecture import LEFT_FOR_LATER, RANDOMNESS, between_families, c
 
 SOURCES = architecture.sources_in(Path(__file__).parents[1] / "src" / "sfumato")
 IMPORTS = imports_in(SOURCES)
-FAMILIES = {"people", "histograms", "attributes", "grids", "classifiers"}
+FAMILIES = {"people", "histograms", "statistics", "attributes", "grids", "classifiers"}
 LAYERS = (
     {"distribution", "errors", "extras", "palette", "privacy"},
     {"ledger", "tables"},

@@ -206,7 +206,7 @@ class Mechanism:
         return {name: value for name, value in found.items() if value is not None}
 
 
-_HOMES = ("sfumato.people.registry", "sfumato.histograms.registry", "sfumato.grids.registry")
+_HOMES = ("sfumato.people.registry", "sfumato.histograms.registry", "sfumato.statistics.registry", "sfumato.grids.registry")
 _MECHANISMS: dict[tuple[str, str], Mechanism] = {}
 _loaded: list[str] = []
 

@@ -18,7 +18,7 @@ from sfumato.errors import InputError
 
 __all__ = ["NAMES", "run_bench"]
 
-NAMES = ("noise", "tables", "ledger", "people", "histograms", "attributes", "grids", "classify")
+NAMES = ("noise", "tables", "ledger", "people", "histograms", "statistics", "attributes", "grids", "classify")
 """The experiments, one module each."""
 
 

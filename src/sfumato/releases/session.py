@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -15,7 +15,7 @@ from sfumato.offers import Facts, Request
 from sfumato.privacy.source import Source
 from sfumato.privacy.units import Epsilon
 from sfumato.releases import folder as folders
-from sfumato.releases.asking import Asked, Common, Preview
+from sfumato.releases.asking import Asked, Preview
 from sfumato.releases.certificate import certificate, in_words
 from sfumato.releases.heads import WithHeads, private_facts, seen_beforehand, try_out
 from sfumato.releases.keeping import Kept, warn_of
@@ -24,18 +24,16 @@ from sfumato.releases.pipeline import Priced, charge_and_run, living_text, price
 from sfumato.releases.plan import parse_request
 from sfumato.releases.plan_facts import granted_in
 from sfumato.releases.plan_people import opened
+from sfumato.releases.questions import Questions
 from sfumato.results import Result
 from sfumato.tables.living import LivingRoster
 
 if TYPE_CHECKING:
-    from sfumato.grids import Network, Synopsis
-    from sfumato.histograms import Histogram
-    from sfumato.people import Estimate
     from sfumato.privacy.budgets import PersonBudgets
     from sfumato.tables import Dataset, Schema
 
 
-class Table(WithHeads):
+class Table(Questions, WithHeads):
     """A private table with its public schema, its people's budgets and its ledger. Made by `open`.
 
     Every method prices its request from public facts, charges the ledger, and only then reads the table. The same request
@@ -163,127 +161,6 @@ class Table(WithHeads):
         # A ledger on a server is not asked: a preview works without it.
         fresh = self._kept.fresh() if self._source.private and self._kept.in_file else ()
         return Preview(cast("Priced", priced or counting), (*found, *self._notes(), *fresh))
-
-    def count(
-        self,
-        *,
-        where: str | None = None,
-        selectivity: float | None = None,
-        **common: Unpack[Common],
-    ) -> Estimate:
-        """How many rows satisfy a condition.
-
-        Parameters
-        ----------
-        where : str, optional
-            The condition; everybody if left out.
-        selectivity : float, optional
-            A public guess of the share of rows that satisfy it.
-        common
-            What the price is and who pays it: see the class.
-
-        Returns
-        -------
-        Estimate
-        """
-        asked = {"where": where, "selectivity": selectivity}
-        return cast("Estimate", self._release("count", asked, common))
-
-    def sum(self, column: str, *, where: str | None = None, **common: Unpack[Common]) -> Estimate:
-        """The sum of a numeric column over the rows that satisfy a condition.
-
-        Parameters
-        ----------
-        column : str
-            Numeric in the schema; values are clamped to its bounds.
-        where : str, optional
-            The condition.
-        common
-            What the price is and who pays it: see the class.
-
-        Returns
-        -------
-        Estimate
-        """
-        asked = {"column": column, "where": where}
-        return cast("Estimate", self._release("sum", asked, common))
-
-    def mean(self, column: str, *, where: str | None = None, **common: Unpack[Common]) -> Estimate:
-        """The mean of a numeric column over the rows that satisfy a condition.
-
-        Parameters
-        ----------
-        column : str
-            Numeric in the schema; values are clamped to its bounds.
-        where : str, optional
-            The condition.
-        common
-            What the price is and who pays it: see the class.
-
-        Returns
-        -------
-        Estimate
-        """
-        asked = {"column": column, "where": where}
-        return cast("Estimate", self._release("mean", asked, common))
-
-    def histogram(
-        self,
-        *columns: str,
-        where: str | None = None,
-        purpose: str | None = None,
-        bin_budgets: Sequence[float] | None = None,
-        **common: Unpack[Common],
-    ) -> Histogram:
-        """Counts per cell of one or more columns.
-
-        Parameters
-        ----------
-        columns : str
-            Names of columns.
-        where : str, optional
-            The condition.
-        purpose : "shape" or "ranges", optional
-            What it is for: its shape (the default), or sums over ranges of bins.
-        bin_budgets : one ε per cell, optional
-            What a person may lose by their rows in each cell, compared with these rows absent.
-        common
-            What the price is and who pays it: see the class.
-
-        Returns
-        -------
-        Histogram
-        """
-        asked = {"columns": list(columns), "where": where, "purpose": purpose, "bin_budgets": bin_budgets}
-        return cast("Histogram", self._release("histogram", asked, common))
-
-    def synthesize(
-        self,
-        *,
-        target: str,
-        where: str | None = None,
-        attributes: Sequence[str] | None = None,
-        **common: Unpack[Common],
-    ) -> Synopsis | Network:
-        """A synthetic table for predicting `target`.
-
-        Parameters
-        ----------
-        target : str
-            The column to predict.
-        where : str, optional
-            The condition.
-        attributes : sequence of str, optional
-            The predictors to consider; every other column if left out.
-        common
-            What the price is and who pays it: see the class.
-
-        Returns
-        -------
-        Synopsis or Network
-        """
-        asked = {"target": target, "where": where, "attributes": attributes}
-        return cast("Synopsis | Network", self._release("synthesize", asked, common))
 
     def release(self, kind: KindName, **asked: Unpack[Asked]) -> Result:
         """Make a release of any `kind`; `asked` are the keys that a plan's ``[[release]]`` has. See `preview`."""
