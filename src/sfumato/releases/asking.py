@@ -33,6 +33,7 @@ class Asked(Common, total=False):
     where: str | None
     column: str | None
     columns: Sequence[str] | None
+    by: Sequence[str] | None
     target: str | None
     attributes: Sequence[str] | None
     selectivity: float | None

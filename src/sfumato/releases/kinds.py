@@ -26,16 +26,21 @@ class Kind:
     def check(self, given: Mapping[str, Any], chosen: str, place: str) -> dict[str, Any]:
         """The keys of the kind and of the named mechanism, each of its type; anything else is refused with a hint."""
         known = {p.name: p for p in self.parameters}
-        if chosen != AUTO and any(m.name == chosen for m in mechanisms(self.name)):
-            known |= {p.name: p for p in mechanism(self.name, chosen).parameters}
+        answers = self.name_with(given)
+        if chosen != AUTO and any(m.name == chosen for m in mechanisms(answers)):
+            known |= {p.name: p for p in mechanism(answers, chosen).parameters}
         for key in given:
             if key not in known:
-                raise InputError(f"{place} has an unknown key {key!r}; {self._hint(str(key), list(known))}")
+                raise InputError(f"{place} has an unknown key {key!r}; {self._hint(str(key), list(known), answers)}")
         found = {name: known[name].check(value, place) for name, value in given.items()}
         return {name: value for name, value in found.items() if value is not None}
 
-    def _hint(self, key: str, known: list[str]) -> str:
-        owners = [m.name for m in mechanisms(self.name) if any(p.name == key for p in m.parameters)]
+    def name_with(self, given: Mapping[str, Any]) -> str:
+        """Under which name the registry has the mechanisms for it: a figure per group is made by others."""
+        return f"{self.name} by" if given.get("by") else self.name
+
+    def _hint(self, key: str, known: list[str], answers: str) -> str:
+        owners = [m.name for m in mechanisms(answers) if any(p.name == key for p in m.parameters)]
         if owners:
             return f"it is a parameter of {' and '.join(owners)}: say mechanism = {owners[0]!r} as well"
         return nearest(key, [*COMMON, *known])
@@ -54,14 +59,19 @@ def all_kinds() -> Mapping[str, Kind]:
     from sfumato.people.offers import COUNT_PARAMETERS as COUNT
     from sfumato.people.offers import MEASURE_PARAMETERS as MEASURE
     from sfumato.people.offers import offers as people
+    from sfumato.statistics.groups_offers import BY
+    from sfumato.statistics.groups_offers import offers as groups
 
     def histogram(request: Request, facts: Facts) -> list[Offer]:
         return (histograms if facts.budgets is None else people)(request, facts)
 
+    def one_or_groups(request: Request, facts: Facts) -> list[Offer]:
+        return (groups if request.parameters.get("by") else people)(request, facts)
+
     found = (
-        Kind("count", "how many rows satisfy `where`", COUNT, people),
-        Kind("sum", "a numeric column added up over the rows", MEASURE, people),
-        Kind("mean", "the mean of a numeric column over the rows", MEASURE, people),
+        Kind("count", "how many rows satisfy `where`", (*COUNT, BY), one_or_groups),
+        Kind("sum", "a numeric column added up over the rows", (*MEASURE, BY), one_or_groups),
+        Kind("mean", "the mean of a numeric column over the rows", (*MEASURE, BY), one_or_groups),
         Kind("histogram", "rows per cell of one or more columns", HISTOGRAM, histogram),
         Kind("synthesize", "a synthetic table for predicting `target`", SYNTHESIZE, grids),
     )

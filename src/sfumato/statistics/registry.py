@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sfumato.registry import Mechanism, register
+from sfumato.statistics import groups
 
-_EVERY: tuple[Mechanism, ...] = ()
+_EVERY: tuple[Mechanism, ...] = (*groups.MECHANISMS,)
 
 for _mechanism in _EVERY:
     register(_mechanism)
