@@ -1,8 +1,8 @@
 """A plan file, priced from public facts, run through the ledger, written as an artefact with its certificate.
 
 In Python, `open` gives a `Table` to preview and release from (`sfumato.open` is the same). For a plan file, `load` reads it,
-`preview` prices it and `release` runs it; `read_result` reads a folder that was released. `people` gives the people of a
-plan with a living roster, `receipt_page` a page for one of them. Names load when they are used.
+`preview` prices it and `release` runs it; `read_result` reads a folder that was released, and `verify` checks one. `people`
+gives the people of a plan with a living roster, `receipt_page` a page for one of them. Names load when they are used.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from sfumato.releases.plan_people import people
     from sfumato.releases.receipts import receipt_page
     from sfumato.releases.session import Table
+    from sfumato.releases.verification import Check, Verification, verify
 
 _HOME = {
+    "Check": "verification",
     "Outcome": "batch",
     "Plan": "plan",
     "PlanPreview": "batch",
@@ -29,6 +31,7 @@ _HOME = {
     "Priced": "pipeline",
     "StoppedError": "batch",
     "Table": "session",
+    "Verification": "verification",
     "load": "batch",
     "open": "opening",
     "people": "plan_people",
@@ -36,9 +39,11 @@ _HOME = {
     "read_result": "folder",
     "receipt_page": "receipts",
     "release": "batch",
+    "verify": "verification",
 }
 
 __all__ = [
+    "Check",
     "Outcome",
     "Plan",
     "PlanPreview",
@@ -46,6 +51,7 @@ __all__ = [
     "Priced",
     "StoppedError",
     "Table",
+    "Verification",
     "load",
     "open",
     "people",
@@ -53,6 +59,7 @@ __all__ = [
     "read_result",
     "receipt_page",
     "release",
+    "verify",
 ]
 
 
