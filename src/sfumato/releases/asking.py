@@ -34,6 +34,7 @@ class Asked(Common, total=False):
     column: str | None
     columns: Sequence[str] | None
     by: Sequence[str] | None
+    of: str | None
     target: str | None
     attributes: Sequence[str] | None
     selectivity: float | None

@@ -11,7 +11,7 @@ from sfumato.errors import InputError
 from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.registry import Parameter, mechanism, mechanisms, nearest
 
-KindName = Literal["count", "sum", "mean", "histogram", "synthesize"]
+KindName = Literal["count", "sum", "mean", "variance", "proportion", "histogram", "synthesize"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,9 @@ def all_kinds() -> Mapping[str, Kind]:
     from sfumato.people.offers import COUNT_PARAMETERS as COUNT
     from sfumato.people.offers import MEASURE_PARAMETERS as MEASURE
     from sfumato.people.offers import offers as people
+    from sfumato.statistics.figure_offers import PROPORTION_PARAMETERS as PROPORTION
+    from sfumato.statistics.figure_offers import VARIANCE_PARAMETERS as VARIANCE
+    from sfumato.statistics.figure_offers import proportion_offers, variance_offers
     from sfumato.statistics.groups_offers import BY
     from sfumato.statistics.groups_offers import offers as groups
 
@@ -72,6 +75,8 @@ def all_kinds() -> Mapping[str, Kind]:
         Kind("count", "how many rows satisfy `where`", (*COUNT, BY), one_or_groups),
         Kind("sum", "a numeric column added up over the rows", (*MEASURE, BY), one_or_groups),
         Kind("mean", "the mean of a numeric column over the rows", (*MEASURE, BY), one_or_groups),
+        Kind("variance", "the variance and standard deviation of a numeric column", VARIANCE, variance_offers),
+        Kind("proportion", "the share of rows for which `where` holds", PROPORTION, proportion_offers),
         Kind("histogram", "rows per cell of one or more columns", HISTOGRAM, histogram),
         Kind("synthesize", "a synthetic table for predicting `target`", SYNTHESIZE, grids),
     )

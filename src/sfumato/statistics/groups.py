@@ -1,13 +1,14 @@
 """A figure per group, three ways: separate noise, shrunk, adding up.
 
-- `separate`: noise on every group, and nothing else. A count or sum is the noisy one, held at 0 where it cannot be negative. A mean
-  is the ratio of the noisy parts, clamped to the bounds; the middle of the bounds where the noisy number of rows is not positive.
-- `shrunk`: the same noisy numbers; every group's figure is then drawn to those of the others, as far as they agree (`shrinking` for
-  means, `histograms.mechanisms.geb` for counts, `line_shrinkage` for sums).
+- `separate`: noise on every group, and nothing else. A count or sum is the noisy one, held at 0 where it cannot be negative.
+  A mean is the ratio of the noisy parts, clamped to the bounds; the middle of the bounds where the noisy number of rows is
+  not positive.
+- `shrunk`: the same noisy numbers; every group's figure is then drawn to those of the others, as far as they agree
+  (`shrinking` for means, `histograms.mechanisms.geb` for counts, `line_shrinkage` for sums).
 - `adding-up`: a part of the budget goes to the totals, and all figures are made to add up by least squares (`levels`).
 
-**Guarantee.** Every level of groups is one measurement as in `shares`: a row is in one group of it and moves its parts by its
-weight in all. Levels are measured one after the other, and their prices are added up. Nothing else touches the data.
+**Guarantee.** Every level of groups is one measurement as in `shares`: a row is in one group of it and moves its parts by
+its weight in all. Levels are measured one after the other, and their prices are added up. Nothing else touches the data.
 
 Groups are disjoint and all of them are measured, empty or not, so that which groups exist says nothing about anybody.
 """
@@ -70,8 +71,9 @@ class GroupPlan:
     def charge(self) -> Charge:
         """All levels in sequence."""
         charges = [plan.charge for plan in self.plans]
-        if all(c.people is not None for c in charges):
-            return Charge.of_people(np.sum([c.people for c in charges], axis=0))
+        people = [c.people for c in charges if c.people is not None]
+        if people:
+            return Charge.of_people(np.sum(people, axis=0))
         return Charge(Nano(sum(c.total for c in charges)))
 
     @property
@@ -208,7 +210,7 @@ def _total(q: GroupQuestion, noisy: Noisy) -> Total:
     if q.kind in ("count", "sum"):
         low, high = q.sum_interval(seen, alike, noisy.missing, noisy.bias)
     else:
-        # Two sums of many noises are nearly normal, and their sum reaches up to 3.1% further than two such Laplace noises do.
+        # Sums of many noises are nearly normal: two of them reach up to 3.1% further than two such Laplace noises do.
         wide = alike if noisy.groups == 1 else 1.035 * alike
         near, far = share_intervals(seen, wide, missing=noisy.missing, bias=noisy.bias)
         low, high = (q.low + (q.high - q.low) * end for end in (near, far))

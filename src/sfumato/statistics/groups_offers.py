@@ -1,4 +1,4 @@
-"""The offers for a figure per group: counts, sums, means and proportions with `by`, at one ε or at everybody's own budget."""
+"""The offers for a figure per group: counts, sums, means and proportions with `by`, at one ε or at everybody's own."""
 
 from __future__ import annotations
 

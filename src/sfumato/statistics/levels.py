@@ -1,9 +1,9 @@
 """Totals that add up: noisy figures of groups, of groups of groups and of all, made consistent by least squares.
 
-The columns of a group-by are levels: all, by the first column, by the first two and so on. Each level is measured with a part
-of the budget. Every figure is an unbiased guess of the sum of those below it; the weighted least-squares solution that adds up
-exactly is found in two passes (Hay, Rastogi, Miklau & Suciu 2010), because nodes of one level have one variance and equally many
-children. All of it is post-processing.
+The columns of a group-by are levels: all, by the first column, by the first two and so on. Each level is measured with a
+part of the budget. Every figure is an unbiased guess of the sum of those below it; the weighted least-squares solution that
+adds up exactly is found in two passes (Hay, Rastogi, Miklau & Suciu 2010), because nodes of one level have one variance and
+equally many children. All of it is post-processing.
 """
 
 from __future__ import annotations

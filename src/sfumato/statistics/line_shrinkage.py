@@ -1,8 +1,9 @@
 """Sums of groups that lend each other strength: empirical Bayes on noisy numbers of either sign.
 
-The prior over sums is learned from all groups (`histograms.estimation.npmle` does the same for counts, which are whole and not
-negative): nonparametric maximum likelihood by EM on a grid, started from a mixture of "near zero" and "anywhere". A sum further
-than `REACH` noise scales from the middle of them keeps its noisy figure: its prior is locally flat. All of it is post-processing.
+The prior over sums is learned from all groups (`histograms.estimation.npmle` does the same for counts, which are whole and
+not negative): nonparametric maximum likelihood by EM on a grid, started from a mixture of "near zero" and "anywhere". A sum
+further than `REACH` noise scales from the middle of them keeps its noisy figure: its prior is locally flat. All of it is
+post-processing.
 """
 
 from __future__ import annotations

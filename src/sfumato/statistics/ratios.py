@@ -1,9 +1,9 @@
 """Intervals of a share from two noisy parts, for any data (Fieller 1954, with the exact law of the noise).
 
-With the true parts ``lower = n (1 - u)`` and ``upper = n u`` the number ``(1 - u) upper - u lower`` is 0. Its noisy version is
-therefore noise alone: a sum of two Laplace variables of scales ``(1 - u) s`` and ``u s``, whose tail is known in closed form. All u
-for which it is not too large make the interval; it covers with exactly the probability its tail was cut for, whatever the data.
-Where the group may be empty it is the whole range.
+With the true parts ``lower = n (1 - u)`` and ``upper = n u`` the number ``(1 - u) upper - u lower`` is 0. Its noisy version
+is therefore noise alone: a sum of two Laplace variables of scales ``(1 - u) s`` and ``u s``, whose tail is known in closed
+form. All u for which it is not too large make the interval; it covers with exactly the probability its tail was cut for,
+whatever the data. Where the group may be empty it is the whole range.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sfumato.registry import Mechanism, register
-from sfumato.statistics import groups
+from sfumato.statistics import figure_offers, groups
 
-_EVERY: tuple[Mechanism, ...] = (*groups.MECHANISMS,)
+_EVERY: tuple[Mechanism, ...] = (*groups.MECHANISMS, *figure_offers.MECHANISMS)
 
 for _mechanism in _EVERY:
     register(_mechanism)

@@ -7,22 +7,22 @@ Bernstein polynomials of u, which are not negative and add up to 1:
     degree 1, means:       1 - u,      u
     degree 2, variances:   (1 - u)²,   2 u (1 - u),   u²
 
-so one row is *one row* in its group, as in a histogram, whatever its value. The number of rows, the sum of u and the sum of u²
-follow: ``n = Σ parts``, ``Σ u = part 1`` (degree 1), ``Σ u² = part 2``, ``Σ u = part 2 + part 1 / 2`` (degree 2).
+so one row is *one row* in its group, as in a histogram, whatever its value. The number of rows, the sum of u and the sum of
+u² follow: ``n = Σ parts``, ``Σ u = part 1`` (degree 1), ``Σ u² = part 2``, ``Σ u = part 2 + part 1 / 2`` (degree 2).
 
 **Guarantee.** With weight w per row, noise of one unit (rate one) on every part: a person loses at most w times their rows,
 twice that against replacement.
 
 *Proof.* Let D be the lattice's steps to the power of the degree; parts are whole multiples of 1/D of a row. Weighted totals
-``T_j = Σ_{i>=j} w part_i D`` are whole numbers, ``F_j = floor(T_j / D)`` is released as differences: part j is ``F_j - F_{j+1}``,
-and ``F_0 = w n`` exactly. Rows that are added raise every T_j, so every F_j by ``f_j >= 0``, whole. The parts then change by
-``f_j - f_{j+1}``, in sum of sizes f_0 if all of these are >= 0. With two parts they are: ``f_1 <= f_0`` because f_1 is at most
-the smallest whole number above a part of f_0, which is whole. With three only ``f_1 - f_2`` may be -1, by rounding: the sum is
-then ``f_0 + 2``. So for degree 2 rows enter with ``w - 2`` where w is charged. The noise of one unit makes e^(that sum) of it;
-a person's rows come one after the other, and against replacement as many leave as enter. ∎
+``T_j = Σ_{i>=j} w part_i D`` are whole numbers, ``F_j = floor(T_j / D)`` is released as differences: part j is ``F_j -
+F_{j+1}``, and ``F_0 = w n`` exactly. Rows that are added raise every T_j, so every F_j by ``f_j >= 0``, whole. The parts
+then change by ``f_j - f_{j+1}``, in sum of sizes f_0 if all of these are >= 0. With two parts they are: ``f_1 <= f_0``
+because f_1 is at most the smallest whole number above a part of f_0, which is whole. With three only ``f_1 - f_2`` may be
+-1, by rounding: the sum is then ``f_0 + 2``. So for degree 2 rows enter with ``w - 2`` where w is charged. The noise of one
+unit makes e^(that sum) of it; a person's rows come one after the other, and against replacement as many leave as enter. ∎
 
-Why this and not a sum and a count at half the budget each: with Laplace scale s the sum around the middle and the number of rows
-have the variance ``4 s²`` each (in half ranges and rows), where two questions at half the budget have ``8 s²``.
+Why this and not a sum and a count at half the budget each: with Laplace scale s the sum around the middle and the number of
+rows have the variance ``4 s²`` each (in half ranges and rows), where two questions at half the budget have ``8 s²``.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -73,14 +74,14 @@ def shared_out(found: Moments, weights: Integers, *, shape: tuple[int, ...], ste
     elif degree == 2:
         reached += [(2 * steps * summed[:, 1] - summed[:, 2]) // steps**2, summed[:, 2] // steps**2]
     reached.append(np.zeros_like(summed[:, 0]))
-    return as_int64(np.stack([a - b for a, b in zip(reached, reached[1:], strict=False)], axis=1))
+    return as_int64(np.stack([a - b for a, b in pairwise(reached)], axis=1))
 
 
 def signed(found: Moments, weights: Integers, *, shape: tuple[int, ...], base: int, reach: int) -> Integers:
     """The weighted sum of every group in multiples of the largest size of a value, `reach` lattice units; one part.
 
-    A row adds ``base`` plus its place on the lattice. *Proof of its price*: it moves the sum by at most w times reach, so the
-    sum over reach, rounded down, by at most w, which is whole.
+    A row adds ``base`` plus its place on the lattice. *Proof of its price*: it moves the sum by at most w times reach, so
+    the sum over reach, rounded down, by at most w, which is whole.
 
     >>> moments = np.array([0]), np.array([[0]]), np.array([[2, 6]])
     >>> signed(moments, np.array([100]), shape=(1,), base=1, reach=5).tolist()

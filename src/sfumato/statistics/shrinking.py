@@ -1,18 +1,19 @@
 """Means of groups that lend each other strength: empirical Bayes on two noisy parts per group.
 
-A group of n rows with its mean at a share u of the range is seen as two numbers, ``n (1 - u)`` and ``n u``, each with Laplace
-noise of a known scale. Divided by that scale the problem has no parameter left, but for how sizes and means are spread.
+A group of n rows with its mean at a share u of the range is seen as two numbers, ``n (1 - u)`` and ``n u``, each with
+Laplace noise of a known scale. Divided by that scale the problem has no parameter left, but for how sizes and means are
+spread.
 
 *Small groups* (a noisy size below `SMALL` noise scales). The joint prior of size and mean is learned from all of them: the
 nonparametric maximum likelihood on a grid (Kiefer & Wolfowitz 1956; by EM from a flat start, stopped early). It learns that
-small groups differ from large ones, two clusters, means at the ends of the range or a few outliers alike, and where nothing can
-be learned it stays flat, so that a group of which nothing is known gets about the middle of the range. A group takes the
+small groups differ from large ones, two clusters, means at the ends of the range or a few outliers alike, and where nothing
+can be learned it stays flat, so that a group of which nothing is known gets about the middle of the range. A group takes the
 posterior mean of u, given that somebody is in it.
 
-*Large groups.* The ratio is nearly normal around the mean, with a known variance v. It is drawn to a common mean by
-``v / (v + t + c / n)``, t for what groups differ by and c / n for what n rows of one group do, with the t and c that minimise
-Stein's unbiased estimate of the error over these groups (Xie, Kou & Brown 2012); or left alone where that estimate does not fall
-by more than its own noise. Where large groups differ nothing moves.
+*Large groups.* The ratio is nearly normal around the mean, with a known variance v. It is drawn to a common mean by ``v / (v
++ t + c / n)``, t for what groups differ by and c / n for what n rows of one group do, with the t and c that minimise Stein's
+unbiased estimate of the error over these groups (Xie, Kou & Brown 2012); or left alone where that estimate does not fall by
+more than its own noise. Where large groups differ nothing moves.
 
 All of it is post-processing of the noisy parts. Everything here is in shares of the range.
 """
@@ -205,7 +206,7 @@ def _moments(joint: Floats, points: Floats) -> tuple[Floats, Floats]:
 
 
 def _sizes(row: float, top: float) -> Floats:
-    """Sizes of groups in noise scales: none, one row, and on in steps that the noise can tell apart; whole rows if they can."""
+    """Sizes of groups in noise scales: none, one row, and on in steps that the noise can tell apart; whole rows if so."""
     found = [0.0, *np.geomspace(row, 0.5, 4).tolist()] if row < 0.5 else [0.0, row]
     while found[-1] < top:
         step = 0.5 if found[-1] < 3 else 1.0 if found[-1] < 20 else 1.5

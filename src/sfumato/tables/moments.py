@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
 
 Moments = tuple[Integers, Integers, Integers]
-"""Person groups, codes of cells and, for every such pair that holds a row, the sums of the powers 0, 1, ... of the measure."""
+"""Person groups, codes of cells and, for every pair that holds a row, the sums of the powers 0, 1, ... of the measure."""
 
 MOST_SQUARED = 2**15  # steps of a lattice whose squares still add up in 64 bits
 
