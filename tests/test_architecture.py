@@ -30,8 +30,21 @@ STATED = {
     "people.histogram": {"histograms.bins", "histograms.result"},
     "people.mechanisms.adaptive_cells": {"histograms.bins"},
     "people.offers": {"histograms.offers"},
-    # Groups are cells of a schema, as the bins of a histogram are.
+    # Groups are cells of a schema, as the bins of a histogram are; parts of rows are counted as its bins are, by people too.
     "statistics.groups_result": {"histograms.bins"},
+    "statistics.group_question": {"histograms.bins", "histograms.estimation.measurements"},
+    "statistics.groups": {"histograms.mechanisms.geb", "people.error_law", "people.gaps"},
+    "statistics.groups_offers": {"histograms.bins", "people.lattice"},
+    "statistics.line_shrinkage": {"histograms.estimation.npmle"},
+    "statistics.shrinking": {"histograms.estimation.npmle"},
+    "statistics.shares": {
+        "histograms.bins",
+        "people.headline",
+        "people.histogram",
+        "people.mechanisms.adaptive_cells",
+    },
+    "statistics.figure": {"people.headline"},
+    "statistics.figure_offers": {"histograms.bins", "people.lattice"},
     # Models that are counted on a grid.
     "classifiers.counting.additive": {
         "grids.publishers.stacking",

@@ -1,4 +1,4 @@
-"""Figures per group, variances and proportions on one person present, absent or elsewhere, at what that person is charged."""
+"""Figures per group, variances and proportions on one person present or absent, at what that person is charged."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _pair(make: Callable[[NDArray[np.bool_]], Any], person: int) -> tuple[Any, A
 
 
 def _cases(entry: Mechanism) -> list[TranscriptCase]:
-    """A mechanism for groups: one person absent, at one ε for everybody with three rows each, and at budgets of their own."""
+    """A mechanism for groups: one person absent, at one ε for all with three rows each, and at budgets of their own."""
     made = []
     for kind in ("count", "sum", "mean"):
         question = _QUESTIONS[kind]
@@ -85,7 +85,7 @@ def _cases(entry: Mechanism) -> list[TranscriptCase]:
                 found = _table(who, rows=rows)
                 return found if group is not None else found.map(lambda m: (np.zeros_like(m[0]), *m[1:]))
 
-            words = "one person with three rows absent" if group is None else f"one person of tier {ROSTER.name(1)!r} absent"
+            words = "one person with three rows absent" if group is None else f"one of tier {ROSTER.name(1)!r} absent"
             name = f"{kind}-by-{entry.name}" + ("" if group is None else "-personal")
             made.append(_case(name, entry.make(question, measure), _pair(table, 4), words, terms, group))
     return made
