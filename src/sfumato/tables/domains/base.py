@@ -17,6 +17,7 @@ from sfumato.errors import SchemaError
 from sfumato.privacy.source import Generator
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.lattice import Lattice
+from sfumato.tables.notes import NOTE_KEYS, Wording
 from sfumato.tables.predicate_tree import OPPOSITE, Atom, Compare, Either, InCells, Missing, Op, Predicate
 from sfumato.tables.taxonomy import Leaf, Taxonomy
 from sfumato.tables.words import check_keys
@@ -45,11 +46,14 @@ class Domain(ABC):
         A tree over `leaves`.
     ordered : bool
         Whether neighbouring cells are alike.
+    adds_up : bool
+        Whether a sum of its numbers means something, where it has a lattice; that of dates does not.
     """
 
     type_name: ClassVar[str]
     keys: ClassVar[tuple[str, ...]]
     ordered: ClassVar[bool] = False
+    adds_up: ClassVar[bool] = True
     other: bool | str
     taxonomy: Taxonomy | None
 
@@ -188,6 +192,19 @@ class Domain(ABC):
         """The lattice of `steps` steps on which this column is added up, if it can be; `what` names the column in errors."""
         raise SchemaError(f"{what} is {self.type_name}; a measure must be numeric")
 
+    def wording(self, unit: str = "") -> Wording:
+        """How numbers of the lattice are put into words: by default with the column's `unit` behind them."""
+        return Wording(unit)
+
+    def words(self, number: float) -> str:
+        """A `number` between the bounds of the lattice, in words.
+
+        >>> from sfumato.tables.domains import Numeric
+        >>> Numeric(0, 8, bins=4).words(2.5)
+        '2.5'
+        """
+        return self.wording().words(number)
+
     def number(self, column: Column) -> Expr:
         """The cleaned value of `column` as a double, NULL where missing: what `lattice` is about."""
         raise TypeError(f"{type(self).__name__} does not say how it is added up")
@@ -314,9 +331,9 @@ def domain_from_plain(what: str, plain: Any) -> Domain:
     if kind not in DOMAINS:
         raise SchemaError(f"{what}: type must be {' or '.join(map(repr, DOMAINS))}, got {kind!r}")
     found = DOMAINS[kind]
-    check_keys(plain, ("type", *found.keys), f"{what} ({kind})")
+    check_keys(plain, ("type", *found.keys, *NOTE_KEYS), f"{what} ({kind})")
     try:
-        return found.from_plain({key: value for key, value in plain.items() if key != "type"})
+        return found.from_plain({key: value for key, value in plain.items() if key not in ("type", *NOTE_KEYS)})
     except SchemaError as error:
         raise SchemaError(f"{what}: {error}") from None
 
