@@ -12,7 +12,7 @@ from sfumato.people.headline import P_VALUE, Headline, headline
 from sfumato.people.words import amount, subject
 from sfumato.privacy import Guarantee
 from sfumato.results import Result
-from sfumato.tables.notes import Wording
+from sfumato.tables.notes import AS_NUMBERS, Wording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +109,7 @@ class Estimate(Result):
     rounding: float = 0.0
     any_data: Bracket | None = None
     if_independent: Bracket | None = None
-    wording: Wording = Wording()
+    wording: Wording = AS_NUMBERS
 
     @property
     def subject(self) -> str:
@@ -196,7 +196,7 @@ class Estimate(Result):
         }
         if self.kind == "count":
             out["frequency"] = self.frequency
-        if self.wording != Wording():
+        if self.wording != AS_NUMBERS:
             out["wording"] = self.wording.to_dict()
         return out
 

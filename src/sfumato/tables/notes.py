@@ -133,3 +133,6 @@ class Wording:
     def from_dict(cls, data: Mapping[str, str] | None) -> Wording:
         """What `to_dict` wrote down as `data`."""
         return cls(**(data or {}))
+
+
+AS_NUMBERS = Wording()
