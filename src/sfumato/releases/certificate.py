@@ -72,7 +72,8 @@ def schema_record(priced: Priced) -> dict[str, Any]:
     names = [n for n in (*asked, *lists[0], *lists[1], *sorted(columns_of(schema.condition(request.where)))) if n]
     return {
         "digest": schema_digest(priced.facts),
-        "columns": {name: in_words(schema[name]) for name in dict.fromkeys(names)},
+        **schema.about.to_plain(),
+        "columns": {name: schema.note(name).sentence(name, in_words(schema[name])) for name in dict.fromkeys(names)},
     }
 
 

@@ -223,5 +223,7 @@ class Table(Questions, WithHeads):
 
     def _repr_html_(self) -> str:
         """For notebooks: the public domains of the columns. Nothing is read."""
-        rows = (f"<tr><td>{escape(n)}</td><td>{escape(in_words(self.schema[n]))}</td></tr>" for n in self.schema.names)
-        return f"<table><caption>{escape(self.name)}</caption>{''.join(rows)}</table>"
+        said = {n: self.schema.note(n).sentence(n, in_words(self.schema[n])) for n in self.schema.names}
+        rows = (f"<tr><td>{escape(name)}</td><td>{escape(words)}</td></tr>" for name, words in said.items())
+        caption = ": ".join(filter(None, (self.name, self.schema.about.title, self.schema.about.description)))
+        return f"<table><caption>{escape(caption)}</caption>{''.join(rows)}</table>"
