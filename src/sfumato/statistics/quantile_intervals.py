@@ -1,23 +1,23 @@
 """Intervals for quantiles that hold for any data: noisy counts between the chosen points, and choices beyond them.
 
-A choice tells where a quantile is and not how far off it may be: that depends on how many records lie near. So part of the
-price counts the records between the chosen points, and part of it chooses points further out.
+A choice tells where a quantile is and not how far off it may be: that depends on how many records lie near. So part of
+the price counts the records between the chosen points, and part of it chooses points further out.
 
 1. Noise on the weights below, on, between and above the chosen points: one vector, each record in one cell.
-2. For a target q and a point p let ``D(p) = A(p) - q n``. Noise of a known law is in it, so ``D(p) <= D~(p) + z`` but for a
-   chance. If that bound is at most 0, q n is not below what lies under p and the quantile is at p or above: p is a lower end.
-   Points are tried from the outermost inwards and the first that fails ends the trial, so that however many are tried the
-   chance of a wrong one is that of one trial (a fixed sequence: the first point that is wrong would have to pass).
+2. For a target q and a point p let ``D(p) = A(p) - q n``. Noise of a known law is in it, so ``D(p) <= D~(p) + z`` but for
+   a chance. If that bound is at most 0, q n is not below what lies under p and the quantile is at p or above: p is a lower
+   end. Points are tried from the outermost inwards and the first that fails ends the trial, so that however many are tried
+   the chance of a wrong one is that of one trial (a fixed sequence: the first point that is wrong would have to pass).
 3. Where the chosen point itself is no lower end, another one is chosen in the gap below it, with so many records between
    the two that ``D`` and what this choice may miss (`ranks.rank_bound`) are made up for. It is chosen among stretches that
    grow with the distance from the point: with fewer candidates less can be missed, and the far end of the stretch is taken.
 
-Upper ends likewise. **Guarantee.** The vector costs a row of weight w ``w rate``; the gaps are branches over disjoint rows, with
-at most two choices each. All the rest is computed from what came out.
+Upper ends likewise. **Guarantee.** The vector costs a row of weight w ``w rate``; the gaps are branches over disjoint
+rows, with at most two choices each. All the rest is computed from what came out.
 
-**Coverage.** Each end fails with a chance of at most .025: .005 for the trial, .005 for the bound at the point, .005 for the
-number of records in the gap, .01 for the choice. Whoever has less than full weight may count for less than they are: of a
-whole weight U that is not seen, up to ``(1 - q) U`` is added to D and ``q U`` taken from it (`Unseen`).
+**Coverage.** Each end fails with a chance of at most .025: .005 for the trial, .005 for the bound at the point, .005 for
+the number of records in the gap, .01 for the choice. Whoever has less than full weight may count for less than they are:
+of a whole weight U that is not seen, up to ``(1 - q) U`` is added to D and ``q U`` taken from it (`Unseen`).
 """
 
 from __future__ import annotations
@@ -213,9 +213,7 @@ def _sure(around: Around, q: float, number: int, size: int) -> tuple[int, int]:
     return low, high
 
 
-def _part(
-    around: Around, gap: int, missed: float, stretches: int, nano: int, weights: Integers | None
-) -> Fraction | None:
+def _part(around: Around, gap: int, missed: float, stretches: int, nano: int, weights: Integers | None) -> Fraction | None:
     """The share of a gap's records, counted from the chosen point, at which the end of an interval is sought.
 
     None where the gap may not hold enough records.

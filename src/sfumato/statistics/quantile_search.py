@@ -2,15 +2,16 @@
 
     recursion of Kaplan, Schnapp & Stemmer 2022, with points that hold many records divided between the two sides
 
-Ten quantiles by ten choices cost ten shares of ε; by halving they cost ⌊log₂ 10⌋ + 1 = 4, because on each level a record is on
-one side only. A single choice is steepest for the median of its records (see `ranks`), which is what halving asks for.
+Ten quantiles by ten choices cost ten shares of ε; by halving they cost ⌊log₂ 10⌋ + 1 = 4, because on each level a record
+is on one side only. A single choice is steepest for the median of its records (see `ranks`), which is what halving asks
+for.
 
-**Guarantee.** A row of the heaviest group loses at most `nano`. *Proof.* On one level a row lies in one range, whose choice of
-a point and division of that point cost together at most the level's share, by the spreads proven in `ranks`; the ranges are
-branches over disjoint rows (a divided row counts in part on both sides and loses a mean of the two). The levels add up. A
-person with several rows loses the sum of what each of their rows loses, at most rows times the largest: so the Meter, which
-prices the rows of a person with every call and takes the largest branch, does not fall short even if these rows lie in
-different ranges.
+**Guarantee.** A row of the heaviest group loses at most `nano`. *Proof.* On one level a row lies in one range, whose
+choice of a point and division of that point cost together at most the level's share, by the spreads proven in `ranks`;
+the ranges are branches over disjoint rows (a divided row counts in part on both sides and loses a mean of the two). The
+levels add up. A person with several rows loses the sum of what each of their rows loses, at most rows times the largest:
+so the Meter, which prices the rows of a person with every call and takes the largest branch, does not fall short even if
+these rows lie in different ranges.
 
 Two quantiles are two choices among the same records: halving would need two levels as well, and the division on top.
 """
@@ -91,7 +92,15 @@ def _planned(targets: list[tuple[int, Fraction]], nano: int) -> Halving:
     return Halving(number, q, level - division, division, _planned(lower, left), _planned(upper, left))
 
 
-def search(meter: Meter, counts: Exact[Integers], plan: Halving, *, targets: int, weights: Integers | None) -> Integers:
+def search(
+    meter: Meter,
+    counts: Exact[Integers],
+    plan: Halving,
+    *,
+    targets: int,
+    weights: Integers | None = None,
+    whole: bool = True,
+) -> Integers:
     """A point for every target, in increasing order.
 
     Parameters
@@ -103,6 +112,8 @@ def search(meter: Meter, counts: Exact[Integers], plan: Halving, *, targets: int
     targets : int
     weights : int64 array, optional
         What a record of each person group weighs.
+    whole : bool
+        Whether these are all records of the table: in no branch.
 
     Returns
     -------
@@ -111,16 +122,23 @@ def search(meter: Meter, counts: Exact[Integers], plan: Halving, *, targets: int
     Examples
     --------
     >>> plan = plan_search([Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)], 3 * 10**9)
-    >>> search(Meter(), Exact(np.full(100, 1000)), plan, targets=3, weights=None).tolist()
+    >>> search(Meter(), Exact(np.full(100, 1000)), plan, targets=3).tolist()
     [24, 49, 74]
     """
     found = np.zeros(targets, dtype=np.int64)
-    _descend(meter, counts, plan, 0, found, weights, whole=True)
+    _descend(meter, counts, plan, 0, found, weights, whole=whole)
     return np.sort(found)
 
 
 def _descend(
-    meter: Meter, counts: Exact[Integers], plan: Halving, first: int, found: Integers, weights: Integers | None, *, whole: bool
+    meter: Meter,
+    counts: Exact[Integers],
+    plan: Halving,
+    first: int,
+    found: Integers,
+    weights: Integers | None,
+    *,
+    whole: bool,
 ) -> None:
     about = {"nano": plan.choice, "weights": weights, "whole": whole}
     point = choose_point(meter, counts, plan.q, label="quantile", **about)  # type: ignore[arg-type]

@@ -1,33 +1,33 @@
 """Choosing a point of the lattice by its rank: the step that every quantile is made of.
 
-For weighted counts ``c`` on points in order let A be the weight strictly below a point, E the weight on it, n the whole and
-q the share that is wanted below. A point is a q-quantile if ``A <= q n <= A + E``. Its score says how deep q n lies in that
-interval, or by how much it misses it:
+For weighted counts ``c`` on points in order let A be the weight strictly below a point, E the weight on it, n the whole
+and q the share that is wanted below. A point is a q-quantile if ``A <= q n <= A + E``. Its score says how deep q n lies
+in that interval, or by how much it misses it:
 
     u(x) = min( q n - A(x),  A(x) + E(x) - q n )
 
 The usual score ``-|A - q n|`` (Smith 2011) knows neither ties nor the far side of a point that holds many records: at the
 point that holds a third of all ages it prefers the empty one beside it if that lies nearer in rank.
 
-**Spread.** *Adding or taking away one record of weight w changes u by an amount between -w m and +w m, m = max(q, 1 - q), so
-the spread is 2 w m.* A record below x adds w (1 - q) to ``A - q n`` and to ``A + E - q n``; one above takes w q from both; one
-at x takes w q from the first and adds w (1 - q) to the second. So each of the two terms, and hence their minimum, moves by at
-most w m. The bound is attained: let q >= 1/2 and let the record lie above a point x that is above the quantile; u(x) grows by
-w q (x is overshot by less), while a point below the quantile falls by w q.
+**Spread.** *Adding or taking away one record of weight w changes u by an amount between -w m and +w m, m = max(q, 1 - q),
+so the spread is 2 w m.* A record below x adds w (1 - q) to ``A - q n`` and to ``A + E - q n``; one above takes w q from
+both; one at x takes w q from the first and adds w (1 - q) to the second. So each of the two terms, and hence their
+minimum, moves by at most w m. The bound is attained: let q >= 1/2 and let the record lie above a point x that is above
+the quantile; u(x) grows by w q (x is overshot by less), while a point below the quantile falls by w q.
 
-*Against replacement* on the whole table n stays or the record leaves the condition. Moving a record from v up to v' takes w
-from A on (v, v'] and from A + E on [v, v'), so each term moves by at most w, the spread is at most 2 w, and leaving is no
-more than that. The Meter doubles a price against replacement, so the spread to state is ``w min(2 m, 1)``. In a branch, which
-a record may leave for another branch, n does change and 2 w m is stated.
+*Against replacement* on the whole table n stays or the record leaves the condition. Moving a record from v up to v' takes
+w from A on (v, v'] and from A + E on [v, v'), so each term moves by at most w, the spread is at most 2 w, and leaving is
+no more than that. The Meter doubles a price against replacement, so the spread to state is ``w min(2 m, 1)``. In a
+branch, which a record may leave for another branch, n does change and 2 w m is stated.
 
-**Dividing a point.** To go on with the records below and above a chosen point, its own weight E is divided: ``floor(E j / J)``
-goes down, the rest up, for a public j. *One record of weight w more changes both parts together by w, and neither falls*:
-``floor((E + w) t) - floor(E t)`` lies in [0, w] for 0 <= t <= 1. Losses are linear in the weight, so a record that is divided
-so loses a mean of what it would lose on either side, at most the larger: the rule of parallel branches. j itself is chosen by
-``-|A + floor(E j / J) - q n|``, whose spread is 2 w m as above.
+**Dividing a point.** To go on with the records below and above a chosen point, its own weight E is divided: ``floor(E j /
+J)`` goes down, the rest up, for a public j. *One record of weight w more changes both parts together by w, and neither
+falls*: ``floor((E + w) t) - floor(E t)`` lies in [0, w] for 0 <= t <= 1. Losses are linear in the weight, so a record
+that is divided so loses a mean of what it would lose on either side, at most the larger: the rule of parallel branches. j
+itself is chosen by ``-|A + floor(E j / J) - q n|``, whose spread is 2 w m as above.
 
-Scores are integers: q is a fraction. They are divided by a power of two, which float64 does exactly; where they pass 2**53 they
-are held there, which moves no score by more than before.
+Scores are integers: q is a fraction. They are divided by a power of two, which float64 does exactly; where they pass
+2**53 they are held there, which moves no score by more than before.
 """
 
 from __future__ import annotations
