@@ -122,8 +122,8 @@ def search(
     Examples
     --------
     >>> plan = plan_search([Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)], 3 * 10**9)
-    >>> search(Meter(), Exact(np.full(100, 1000)), plan, targets=3).tolist()
-    [24, 49, 74]
+    >>> search(Meter(), Exact(np.full(101, 1000)), plan, targets=3).tolist()
+    [25, 50, 75]
     """
     found = np.zeros(targets, dtype=np.int64)
     _descend(meter, counts, plan, 0, found, weights, whole=whole)

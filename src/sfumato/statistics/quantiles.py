@@ -152,8 +152,8 @@ class Quantiles(Result):
         yield (
             "How to read it",
             "A value at quantile q has a share q of the records below it. Each interval holds the true quantile with at "
-            f"least {self.confidence:.0%} confidence. The expected error is in records of rank: how many too many or too few lie "
-            "below the value, where values are spread out; where many records share a value it is usually less.",
+            f"least {self.confidence:.0%} confidence. The expected error is in records of rank: how many too many or "
+            "too few lie below the value, where values are spread out; where many records share one it is usually less.",
         )
         if self.told:
             yield "What lies beyond", f"{self.told[0].upper()}{self.told[1:]}."
