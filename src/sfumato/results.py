@@ -27,6 +27,7 @@ _HOMES = {
     "HeadCounts": "sfumato.people.head_counts",
     "Histogram": "sfumato.histograms.result",
     "PersonalHistogram": "sfumato.people.histogram",
+    "Quantiles": "sfumato.statistics.quantiles",
     "Synopsis": "sfumato.grids.published.synopsis",
     "Network": "sfumato.grids.published.network",
 }

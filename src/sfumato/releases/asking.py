@@ -41,6 +41,10 @@ class Asked(Common, total=False):
     bin_budgets: Sequence[float] | None
     nonnegative: bool | None
     total: float | None
+    quantiles: Sequence[float] | None
+    by: Sequence[str] | None
+    risk: float | None
+    interval: float | None
 
 
 class Preview(Sequence[Offer]):

@@ -11,7 +11,7 @@ from sfumato.errors import InputError
 from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.registry import Parameter, mechanism, mechanisms, nearest
 
-KindName = Literal["count", "sum", "mean", "histogram", "synthesize"]
+KindName = Literal["count", "sum", "mean", "quantile", "median", "min", "max", "histogram", "synthesize"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,10 @@ def all_kinds() -> Mapping[str, Kind]:
     from sfumato.people.offers import COUNT_PARAMETERS as COUNT
     from sfumato.people.offers import MEASURE_PARAMETERS as MEASURE
     from sfumato.people.offers import offers as people
+    from sfumato.statistics.quantile_offers import END_PARAMETERS as END
+    from sfumato.statistics.quantile_offers import MEDIAN_PARAMETERS as MEDIAN
+    from sfumato.statistics.quantile_offers import QUANTILE_PARAMETERS as QUANTILE
+    from sfumato.statistics.quantile_offers import offers as quantiles
 
     def histogram(request: Request, facts: Facts) -> list[Offer]:
         return (histograms if facts.budgets is None else people)(request, facts)
@@ -62,6 +66,10 @@ def all_kinds() -> Mapping[str, Kind]:
         Kind("count", "how many rows satisfy `where`", COUNT, people),
         Kind("sum", "a numeric column added up over the rows", MEASURE, people),
         Kind("mean", "the mean of a numeric column over the rows", MEASURE, people),
+        Kind("quantile", "values with given shares of the rows below them", QUANTILE, quantiles),
+        Kind("median", "the value with half of the rows below it", MEDIAN, quantiles),
+        Kind("min", "a value with almost no row below it, at a stated risk", END, quantiles),
+        Kind("max", "a value with almost no row above it, at a stated risk", END, quantiles),
         Kind("histogram", "rows per cell of one or more columns", HISTOGRAM, histogram),
         Kind("synthesize", "a synthetic table for predicting `target`", SYNTHESIZE, grids),
     )

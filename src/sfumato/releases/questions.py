@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sfumato.grids import Network, Synopsis
     from sfumato.histograms import Histogram
     from sfumato.people import Estimate
+    from sfumato.statistics import Quantiles
 
 
 class Questions(ABC):
@@ -84,6 +85,106 @@ class Questions(ABC):
         """
         asked = {"column": column, "where": where}
         return cast("Estimate", self._release("mean", asked, common))
+
+    def quantile(
+        self,
+        column: str,
+        quantiles: Sequence[float],
+        *,
+        where: str | None = None,
+        by: Sequence[str] | None = None,
+        **common: Unpack[Common],
+    ) -> Quantiles:
+        """The values of a numeric column that have given shares of the rows below them.
+
+        Parameters
+        ----------
+        column : str
+            Numeric in the schema; values are clamped to its bounds.
+        quantiles : sequence of float
+            The shares, each between 0 and 1.
+        where : str, optional
+            The condition.
+        by : sequence of str, optional
+            Columns of the schema: quantiles for each of their cells.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Quantiles
+        """
+        asked = {"column": column, "quantiles": list(quantiles), "where": where, "by": by}
+        return cast("Quantiles", self._release("quantile", asked, common))
+
+    def median(
+        self, column: str, *, where: str | None = None, by: Sequence[str] | None = None, **common: Unpack[Common]
+    ) -> Quantiles:
+        """The median of a numeric column over the rows that satisfy a condition.
+
+        Parameters
+        ----------
+        column : str
+            Numeric in the schema; values are clamped to its bounds.
+        where : str, optional
+            The condition.
+        by : sequence of str, optional
+            Columns of the schema: a median for each of their cells.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Quantiles
+        """
+        asked = {"column": column, "where": where, "by": by}
+        return cast("Quantiles", self._release("median", asked, common))
+
+    def min(
+        self, column: str, *, where: str | None = None, risk: float | None = None, **common: Unpack[Common]
+    ) -> Quantiles:
+        """A value with almost no row below it. The smallest value itself is one person's and cannot be told.
+
+        Parameters
+        ----------
+        column : str
+            Numeric in the schema; values are clamped to its bounds.
+        where : str, optional
+            The condition.
+        risk : float, optional
+            The share of the rows that may lie below; as small as rows and ε allow if left out.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Quantiles
+        """
+        asked = {"column": column, "where": where, "risk": risk}
+        return cast("Quantiles", self._release("min", asked, common))
+
+    def max(
+        self, column: str, *, where: str | None = None, risk: float | None = None, **common: Unpack[Common]
+    ) -> Quantiles:
+        """A value with almost no row above it. The largest value itself is one person's and cannot be told.
+
+        Parameters
+        ----------
+        column : str
+            Numeric in the schema; values are clamped to its bounds.
+        where : str, optional
+            The condition.
+        risk : float, optional
+            The share of the rows that may lie above; as small as rows and ε allow if left out.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Quantiles
+        """
+        asked = {"column": column, "where": where, "risk": risk}
+        return cast("Quantiles", self._release("max", asked, common))
 
     def histogram(
         self,

@@ -1,3 +1,5 @@
 """The questions of every day: quantiles, groups, cross tables, the most frequent values, variances and proportions."""
 
-__all__: list[str] = []
+from sfumato.statistics.quantiles import Quantiles
+
+__all__ = ["Quantiles"]

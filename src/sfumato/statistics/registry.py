@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from sfumato.registry import Mechanism, register
+from sfumato.statistics import quantile_offers
 
-_EVERY: tuple[Mechanism, ...] = ()
+_EVERY: tuple[Mechanism, ...] = (
+    quantile_offers.CHOICE,
+    quantile_offers.WEIGHTED,
+)
 
 for _mechanism in _EVERY:
     register(_mechanism)

@@ -23,6 +23,7 @@ from sfumato.tables import counting, private_roster, sums
 from sfumato.tables.engines import Engine, TableName, check_source, connect, describe
 from sfumato.tables.frames import AsArrow, person_array
 from sfumato.tables.living import LivingRoster
+from sfumato.tables.points import PointCounts, point_counts
 from sfumato.tables.predicates import Where
 from sfumato.tables.roster import Roster
 from sfumato.tables.roster_findings import check_persons
@@ -215,6 +216,23 @@ class Dataset:
         A row counts `base` plus its place on the lattice of `steps` steps (see `Schema.lattice`), 0 where it is missing.
         """
         return sums.plain(self, Measured(measure, self.schema.lattice(measure, steps), base), where)
+
+    def points(
+        self,
+        column: str,
+        *,
+        steps: int | None = None,
+        by: Sequence[str] = (),
+        budgets: PersonBudgets | None = None,
+        where: Where = None,
+    ) -> Exact[PointCounts]:
+        """Rows per point of the lattice of `column` (0 to `steps`); a missing value has none.
+
+        With `by` per cell of these columns, with `budgets` per person group as for `group_sums`; rows as `where` says.
+        """
+        names = self._names(by) if len(by) else ()
+        self.schema.check_cells(names)
+        return point_counts(self, column, self.schema.lattice(column, steps), names, budgets, where)
 
     # ------------------------------------------------------------------------------------ weighted sums
 
