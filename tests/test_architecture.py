@@ -30,6 +30,8 @@ STATED = {
     "people.histogram": {"histograms.bins", "histograms.result"},
     "people.mechanisms.adaptive_cells": {"histograms.bins"},
     "people.offers": {"histograms.offers"},
+    # Groups are cells of a schema, as the bins of a histogram are.
+    "statistics.groups_result": {"histograms.bins"},
     # Models that are counted on a grid.
     "classifiers.counting.additive": {
         "grids.publishers.stacking",

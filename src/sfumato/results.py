@@ -24,6 +24,8 @@ __all__ = ["Receipt", "Result", "load_result"]
 _HOMES = {
     "AttributeRelease": "sfumato.attributes.release",
     "Estimate": "sfumato.people.estimate",
+    "Figure": "sfumato.statistics.figure",
+    "Groups": "sfumato.statistics.groups_result",
     "HeadCounts": "sfumato.people.head_counts",
     "Histogram": "sfumato.histograms.result",
     "PersonalHistogram": "sfumato.people.histogram",

@@ -33,6 +33,8 @@ class Asked(Common, total=False):
     where: str | None
     column: str | None
     columns: Sequence[str] | None
+    by: Sequence[str] | None
+    of: str | None
     target: str | None
     attributes: Sequence[str] | None
     selectivity: float | None

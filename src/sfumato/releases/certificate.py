@@ -68,8 +68,9 @@ def schema_record(priced: Priced) -> dict[str, Any]:
     """The digest of the schema, and the public domains of the columns that were asked for or stand in the condition."""
     schema, request = priced.facts.schema, priced.request
     asked = [request.parameters.get(k) for k in ("column", "target")]
-    lists = [request.parameters.get(k) or () for k in ("columns", "attributes")]
-    names = [n for n in (*asked, *lists[0], *lists[1], *sorted(columns_of(schema.condition(request.where)))) if n]
+    lists = [name for k in ("columns", "by", "attributes") for name in request.parameters.get(k) or ()]
+    conditions = [sorted(columns_of(schema.condition(c))) for c in (request.where, request.parameters.get("of"))]
+    names = [n for n in (*asked, *lists, *conditions[0], *conditions[1]) if n]
     return {
         "digest": schema_digest(priced.facts),
         **schema.about.to_plain(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from sfumato.releases.asking import Common
 from sfumato.results import Result
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sfumato.grids import Network, Synopsis
     from sfumato.histograms import Histogram
     from sfumato.people import Estimate
-    from sfumato.statistics import Quantiles
+    from sfumato.statistics import Figure, Groups, Quantiles
 
 
 class Questions(ABC):
@@ -23,19 +23,33 @@ class Questions(ABC):
     def _release(self, kind: str, given: Mapping[str, Any], common: Mapping[str, Any]) -> Result:
         """Price, charge, read; or bring back what was paid for."""
 
+    @overload
     def count(
         self,
         *,
         where: str | None = None,
+        by: None = None,
         selectivity: float | None = None,
         **common: Unpack[Common],
-    ) -> Estimate:
+    ) -> Estimate: ...
+    @overload
+    def count(self, *, where: str | None = None, by: Sequence[str], **common: Unpack[Common]) -> Groups: ...
+    def count(
+        self,
+        *,
+        where: str | None = None,
+        by: Sequence[str] | None = None,
+        selectivity: float | None = None,
+        **common: Unpack[Common],
+    ) -> Estimate | Groups:
         """How many rows satisfy a condition.
 
         Parameters
         ----------
         where : str, optional
             The condition; everybody if left out.
+        by : sequence of str, optional
+            One count for each group: all cells of these columns.
         selectivity : float, optional
             A public guess of the share of rows that satisfy it.
         common
@@ -43,12 +57,18 @@ class Questions(ABC):
 
         Returns
         -------
-        Estimate
+        Estimate, or Groups with `by`
         """
-        asked = {"where": where, "selectivity": selectivity}
-        return cast("Estimate", self._release("count", asked, common))
+        asked = {"where": where, "by": _listed(by), "selectivity": selectivity}
+        return cast("Estimate | Groups", self._release("count", asked, common))
 
-    def sum(self, column: str, *, where: str | None = None, **common: Unpack[Common]) -> Estimate:
+    @overload
+    def sum(self, column: str, *, where: str | None = None, by: None = None, **common: Unpack[Common]) -> Estimate: ...
+    @overload
+    def sum(self, column: str, *, where: str | None = None, by: Sequence[str], **common: Unpack[Common]) -> Groups: ...
+    def sum(
+        self, column: str, *, where: str | None = None, by: Sequence[str] | None = None, **common: Unpack[Common]
+    ) -> Estimate | Groups:
         """The sum of a numeric column over the rows that satisfy a condition.
 
         Parameters
@@ -57,18 +77,47 @@ class Questions(ABC):
             Numeric in the schema; values are clamped to its bounds.
         where : str, optional
             The condition.
+        by : sequence of str, optional
+            One figure for each group: all cells of these columns.
         common
             What the price is and who pays it: see the class.
 
         Returns
         -------
-        Estimate
+        Estimate, or Groups with `by`
         """
-        asked = {"column": column, "where": where}
-        return cast("Estimate", self._release("sum", asked, common))
+        asked = {"column": column, "where": where, "by": _listed(by)}
+        return cast("Estimate | Groups", self._release("sum", asked, common))
 
-    def mean(self, column: str, *, where: str | None = None, **common: Unpack[Common]) -> Estimate:
+    @overload
+    def mean(self, column: str, *, where: str | None = None, by: None = None, **common: Unpack[Common]) -> Estimate: ...
+    @overload
+    def mean(self, column: str, *, where: str | None = None, by: Sequence[str], **common: Unpack[Common]) -> Groups: ...
+    def mean(
+        self, column: str, *, where: str | None = None, by: Sequence[str] | None = None, **common: Unpack[Common]
+    ) -> Estimate | Groups:
         """The mean of a numeric column over the rows that satisfy a condition.
+
+        Parameters
+        ----------
+        column : str
+            Numeric in the schema; values are clamped to its bounds.
+        where : str, optional
+            The condition.
+        by : sequence of str, optional
+            One figure for each group: all cells of these columns.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Estimate, or Groups with `by`
+        """
+        asked = {"column": column, "where": where, "by": _listed(by)}
+        return cast("Estimate | Groups", self._release("mean", asked, common))
+
+    def variance(self, column: str, *, where: str | None = None, **common: Unpack[Common]) -> Figure:
+        """The variance of a numeric column over the rows that satisfy a condition, and its standard deviation.
 
         Parameters
         ----------
@@ -81,10 +130,36 @@ class Questions(ABC):
 
         Returns
         -------
-        Estimate
+        Figure
         """
-        asked = {"column": column, "where": where}
-        return cast("Estimate", self._release("mean", asked, common))
+        return cast("Figure", self._release("variance", {"column": column, "where": where}, common))
+
+    @overload
+    def proportion(self, *, where: str, of: str | None = None, by: None = None, **common: Unpack[Common]) -> Figure: ...
+    @overload
+    def proportion(self, *, where: str, of: str | None = None, by: Sequence[str], **common: Unpack[Common]) -> Groups: ...
+    def proportion(
+        self, *, where: str, of: str | None = None, by: Sequence[str] | None = None, **common: Unpack[Common]
+    ) -> Figure | Groups:
+        """The share of rows that satisfy a condition.
+
+        Parameters
+        ----------
+        where : str
+            The condition.
+        of : str, optional
+            The condition of the base: the share is that among rows that satisfy it; everybody if left out.
+        by : sequence of str, optional
+            One share for each group: all cells of these columns.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Figure, or Groups with `by`
+        """
+        asked = {"where": where, "of": of, "by": _listed(by)}
+        return cast("Figure | Groups", self._release("proportion", asked, common))
 
     def quantile(
         self,
@@ -243,3 +318,7 @@ class Questions(ABC):
         """
         asked = {"target": target, "where": where, "attributes": attributes}
         return cast("Synopsis | Network", self._release("synthesize", asked, common))
+
+
+def _listed(by: Sequence[str] | None) -> list[str] | None:
+    return None if by is None else [by] if isinstance(by, str) else list(by)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from sfumato.registry import Mechanism, register
-from sfumato.statistics import quantile_offers
+from sfumato.statistics import figure_offers, groups, quantile_offers
 
 _EVERY: tuple[Mechanism, ...] = (
+    *groups.MECHANISMS,
+    *figure_offers.MECHANISMS,
     quantile_offers.CHOICE,
     quantile_offers.WEIGHTED,
 )
