@@ -23,10 +23,12 @@ __all__ = ["Receipt", "Result", "load_result"]
 
 _HOMES = {
     "AttributeRelease": "sfumato.attributes.release",
+    "CrossTable": "sfumato.statistics.crosstab_result",
     "Estimate": "sfumato.people.estimate",
     "HeadCounts": "sfumato.people.head_counts",
     "Histogram": "sfumato.histograms.result",
     "PersonalHistogram": "sfumato.people.histogram",
+    "TopValues": "sfumato.statistics.top_result",
     "Synopsis": "sfumato.grids.published.synopsis",
     "Network": "sfumato.grids.published.network",
 }

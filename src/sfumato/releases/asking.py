@@ -41,6 +41,10 @@ class Asked(Common, total=False):
     bin_budgets: Sequence[float] | None
     nonnegative: bool | None
     total: float | None
+    margins: str | int | Sequence[int] | None
+    whole: bool | None
+    k: int | None
+    counts: bool | None
 
 
 class Preview(Sequence[Offer]):

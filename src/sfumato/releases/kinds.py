@@ -11,7 +11,7 @@ from sfumato.errors import InputError
 from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.registry import Parameter, mechanism, mechanisms, nearest
 
-KindName = Literal["count", "sum", "mean", "histogram", "synthesize"]
+KindName = Literal["count", "sum", "mean", "histogram", "table", "top", "synthesize"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,10 @@ def all_kinds() -> Mapping[str, Kind]:
     from sfumato.people.offers import COUNT_PARAMETERS as COUNT
     from sfumato.people.offers import MEASURE_PARAMETERS as MEASURE
     from sfumato.people.offers import offers as people
+    from sfumato.statistics.crosstab_offers import PARAMETERS as TABLE
+    from sfumato.statistics.crosstab_offers import offers as tables
+    from sfumato.statistics.top_offers import PARAMETERS as TOP
+    from sfumato.statistics.top_offers import offers as top
 
     def histogram(request: Request, facts: Facts) -> list[Offer]:
         return (histograms if facts.budgets is None else people)(request, facts)
@@ -63,6 +67,8 @@ def all_kinds() -> Mapping[str, Kind]:
         Kind("sum", "a numeric column added up over the rows", MEASURE, people),
         Kind("mean", "the mean of a numeric column over the rows", MEASURE, people),
         Kind("histogram", "rows per cell of one or more columns", HISTOGRAM, histogram),
+        Kind("table", "rows per cell of several columns, with margins that add up", TABLE, tables),
+        Kind("top", "the most frequent values of a column", TOP, top),
         Kind("synthesize", "a synthetic table for predicting `target`", SYNTHESIZE, grids),
     )
     return {kind.name: kind for kind in found}

@@ -142,7 +142,7 @@ class Table(Questions, WithHeads):
 
         Parameters
         ----------
-        kind : "count", "sum", "mean", "histogram" or "synthesize"
+        kind : "count", "sum", "mean", "histogram", "table", "top" or "synthesize"
             What is asked.
         asked
             `where`, `column`, `columns`, `target` and the other keys of the kind, and what the class lists. Without

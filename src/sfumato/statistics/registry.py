@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from sfumato.registry import Mechanism, register
+from sfumato.statistics import crosstab, crosstab_people, top, top_people
 
-_EVERY: tuple[Mechanism, ...] = ()
+_EVERY: tuple[Mechanism, ...] = (
+    *crosstab.MECHANISMS,
+    *crosstab_people.MECHANISMS,
+    *top.MECHANISMS,
+    *top_people.MECHANISMS,
+)
 
 for _mechanism in _EVERY:
     register(_mechanism)
