@@ -1,18 +1,18 @@
 """Tables over people with budgets of their own: every measured margin takes the same part of everybody's budget.
 
-`affine` measures each margin with everyone's own weight (see `people.histogram`), `adaptive` with a part that is right for any
-data and a keen part beside it (see `people.mechanisms.adaptive_cells`), `minimum` with the part that is right for any data
-alone, at the smallest budget. Then one table is fitted to the margins, as with one ε.
+`affine` measures each margin with everyone's own weight (see `people.histogram`), `adaptive` with a part that is right
+for any data and a keen part beside it (see `people.mechanisms.adaptive_cells`), `minimum` with the part that is right for
+any data alone, at the smallest budget. Then one table is fitted to the margins, as with one ε.
 
 **Guarantee.** Person u loses at most ε_u. *Proof.* Of the weight w_u <= ε_u that a person may enter with, margin A gets
-``floor(w_u s_A)``, with public shares s_A that add up to at most 1. A row moves one cell of every margin by its weight there,
-against noise of scale one, so its person loses at most ``Σ_A floor(w_u s_A) <= w_u``, times the rows they own (and twice
-against replacement), by which w_u was divided before. The rest works on released figures and the public roster.
+``floor(w_u s_A)``, with public shares s_A that add up to at most 1. A row moves one cell of every margin by its weight
+there, against noise of scale one, so its person loses at most ``Σ_A floor(w_u s_A) <= w_u``, times the rows they own (and
+twice against replacement), by which w_u was divided before. The rest works on released figures and the public roster.
 
-Why the fit stays right. All margins of one kind weigh people alike, up to rounding to whole nano-ε, so they are margins of *one*
-weighted table; least squares reproduces a consistent table exactly, and what is true of the weighted cells (for any data that
-at most so many rows are missing, or right on average if budgets are independent of the values) is true of every margin.
-"""
+Why the fit stays right. All margins of one kind weigh people alike, up to rounding to whole nano-ε, so they are margins
+of *one* weighted table; least squares reproduces a consistent table exactly, and what is true of the weighted cells (for
+any data that at most so many rows are missing, or right on average if budgets are independent of the values) is true of
+every margin."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from sfumato.people.question import Question
 from sfumato.privacy import Charge, Meter
 from sfumato.privacy.terms import Terms
 from sfumato.registry import Mechanism
-from sfumato.statistics.crosstab import Read, largest, mean_error, shares_of
+from sfumato.statistics.crosstab import Read, largest, mean_error, named, shares_of
 from sfumato.statistics.crosstab_result import CrossTable
 from sfumato.statistics.margin_fit import effects, margin_of
 from sfumato.statistics.margin_plan import PARTS, Columns, Precision
@@ -64,7 +64,7 @@ class PersonalTablePlan:
     @property
     def charge(self) -> Charge:
         """What each person group loses by all measured margins."""
-        return Charge.of_people(np.sum([part.charge.people for part in self.parts.values()], axis=0))
+        return Charge.of_people(np.sum([_people(part) for part in self.parts.values()], axis=0))
 
     @cached_property
     def precision(self) -> Precision:
@@ -163,11 +163,15 @@ class PersonalTablePlan:
         )
 
     def _shares(self) -> dict[str, float]:
-        from sfumato.statistics.crosstab import named
-
-        people = {a: part.charge.people for a, part in self.parts.items()}
+        people = {a: _people(part) for a, part in self.parts.items()}
         top = float(np.max(np.sum(list(people.values()), axis=0)))
-        return {named(self.bins, a): round(float(np.max(p)) / top, 4) for a, p in people.items() if p is not None}
+        return {named(self.bins, a): round(float(np.max(p)) / top, 4) for a, p in people.items()}
+
+
+def _people(part: Part) -> Ints:
+    found = part.charge.people
+    assert found is not None
+    return found
 
 
 def _adapts(part: Part) -> bool:
@@ -215,7 +219,7 @@ def plan_personal_table(terms: Terms, bins: Bins, asked: tuple[Columns, ...], *,
         found = np.array([w * parts // PARTS for w in weights.tolist()], dtype=np.int64)
         if int(found.max()) < 1:
             raise BudgetError(
-                f"no budget of this roster buys one row in {len(shares)} margins; raise the budgets or ask for fewer `margins`"
+                f"no budget of this roster buys one row in {len(shares)} margins; raise the budgets or ask for fewer margins"
             )
         return found
 

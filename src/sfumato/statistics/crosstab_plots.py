@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sfumato.statistics.margin import Margin
 
 _MOST_LABELS = 24  # beyond it only every few cells are named
-_MOST_WRITTEN = 12  # rows and columns of a map whose counts are written into it
+_MOST_WRITTEN = 16  # rows and columns of a map whose counts are written into it
 _MOST_MAPS = 12  # small maps in one picture
 
 
@@ -87,8 +87,6 @@ def _scale(ax: Axes, beside: Axes, margin: Margin) -> None:
 
 def _maps(margin: Margin, ax: Axes) -> Axes:
     """One small map for every cell of the first columns, all on one scale of colours."""
-    from mpl_toolkits.axes_grid1.inset_locator import inset_axes
-
     first = Bins(margin.bins.axes[:-2]).flat_labels()
     tables = margin.counts.reshape(-1, *margin.counts.shape[-2:])
     shown = min(len(first), _MOST_MAPS)
@@ -98,8 +96,7 @@ def _maps(margin: Margin, ax: Axes) -> Axes:
     ax.set_axis_off()
     for i in range(shown):
         column, row = i % across, i // across
-        box = ((column + 0.12) / across, 1 - (row + 0.85) / down, 0.8 / across, 0.62 / down)
-        small = inset_axes(ax, "100%", "100%", bbox_to_anchor=box, bbox_transform=ax.transAxes, borderpad=0)
+        small = ax.inset_axes(((column + 0.2) / across, 1 - (row + 0.8) / down, 0.75 / across, 0.6 / down))
         _map(small, tables[i], margin.bins, limits)
         small.set_title(" / ".join(first[i]), fontsize=8)
         small.set_xlabel(small.get_xlabel() if row == down - 1 else "", fontsize=8)
@@ -109,5 +106,5 @@ def _maps(margin: Margin, ax: Axes) -> Axes:
             text.set_fontsize(5)
     _scale(ax, ax, margin)
     if len(first) > shown:
-        ax.text(0.5, -0.04, f"{len(first) - shown:,} more in the figures", transform=ax.transAxes, ha="center", fontsize=8)
+        ax.text(1.0, -0.03, f"{len(first) - shown:,} more in the figures", transform=ax.transAxes, ha="right", fontsize=8)
     return ax

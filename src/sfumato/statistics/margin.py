@@ -71,15 +71,14 @@ class Margin:
         across = self.bins.axes[-1]
         down = self.bins.axes[:-1]
         flat = self.counts.reshape(-1, len(across.labels))
-        labels = [a for a in Bins(down).flat_labels()] if down else [("count",)]
-        names = [a.name for a in down] or [None]
+        labels = Bins(down).flat_labels() if down else [("count",)]
         body = np.column_stack([flat, flat.sum(axis=1)])
         if down:
             body = np.vstack([body, body.sum(axis=0)])
             labels = [*labels, (_TOTAL,) * len(down)]
-        index = pd.MultiIndex.from_tuples(labels, names=names) if len(down) > 1 else pd.Index([x[0] for x in labels])
-        if len(down) == 1:
-            index.name = names[0]
+        index = pd.Index([x[0] for x in labels], name=down[0].name if down else None)
+        if len(down) > 1:
+            index = pd.MultiIndex.from_tuples(labels, names=[a.name for a in down])
         return pd.DataFrame(body, index=index, columns=pd.Index([*across.labels, _TOTAL], name=across.name))
 
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -1,22 +1,22 @@
 """Which margins of a table to measure, and at which part of ε: a public plan for the least error of all margins asked.
 
-A margin A (a set of columns; the empty one is the total) is measured as the counts of its cells with white noise of variance
-``v_A``. Split the margin of B into effects: ``θ_B`` is what is left of the counts over B when all smaller margins are taken
-out. White noise is white in every orthonormal basis, so the effects of different B have independent errors, and every
-measured A that contains B gives an estimate of θ_B with the variance ``v_A N(A \\ B)`` per coordinate, N(X) being the number
-of cells over the columns X: summing out a column adds up that many noises. The best linear combination weighs each by the
-inverse of its variance and has, per coordinate,
+A margin A (a set of columns; the empty one is the total) is measured as the counts of its cells with white noise of
+variance ``v_A``. Split the margin of B into effects: ``θ_B`` is what is left of the counts over B when all smaller
+margins are taken out. White noise is white in every orthonormal basis, so the effects of different B have independent
+errors, and every measured A that contains B gives an estimate of θ_B with the variance ``v_A N(A \\ B)`` per coordinate,
+N(X) being the number of cells over the columns X: summing out a column adds up that many noises. The best linear
+combination weighs each by the inverse of its variance and has, per coordinate,
 
     τ_B = 1 / Σ_{A ⊇ B} 1 / (v_A N(A \\ B)),
 
-and a cell of the margin S, the sum of its effects, has the variance ``Σ_{B ⊆ S} τ_B Π_{i in B}(1 - 1/n_i) / N(S \\ B)²``. This
-is the residual basis of Xiao, He, Zhang & Kifer (ResidualPlanner, 2023), here with Laplace noise.
+and a cell of the margin S, the sum of its effects, has the variance ``Σ_{B ⊆ S} τ_B Π_{i in B}(1 - 1/n_i) / N(S \\ B)²``.
+This is the residual basis of Xiao, He, Zhang & Kifer (ResidualPlanner, 2023), here with Laplace noise.
 
-*Split.* A record sits in one cell of every margin, so margins measured at rates r_A cost ``Σ r_A`` together; with shares s_A
-of ε, ``v_A = 2 / (s_A ε)²``. The mean over the margins asked of the variance of a cell is then a function of the shares alone,
-made least by a quasi-Newton method from several starts. It is not convex (noise adds up in variance, ε in full), so the
-answer need not be the very best; it is never worse than the plans it starts from: the largest margins alone, and equal parts.
-"""
+*Split.* A record sits in one cell of every margin, so margins measured at rates r_A cost ``Σ r_A`` together; with shares
+s_A of ε, ``v_A = 2 / (s_A ε)²``. The mean over the margins asked of the variance of a cell is then a function of the
+shares alone, made least by a quasi-Newton method from several starts. It is not convex (noise adds up in variance, ε in
+full), so the answer need not be the very best; it is never worse than the plans it starts from: the largest margins
+alone, and equal parts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The k most frequent of a public list of values: by noisy counts of all of them, or one at a time by permute-and-flip.
 
-`counts` adds two-sided geometric noise to the count of every value and lists the k largest. **Guarantee:** the rate r, per row.
-*Proof.* A row has one value and moves one count by one unit, so all noisy counts together cost r however many values there
-are; which are the largest is computed from them.
+`counts` adds two-sided geometric noise to the count of every value and lists the k largest. **Guarantee:** the rate r,
+per row. *Proof.* A row has one value and moves one count by one unit, so all noisy counts together cost r however many
+values there are; which are the largest is computed from them.
 
 `flip` chooses the most frequent by permute-and-flip, takes it off the list and goes on, k times at the rate r / k.
 **Guarantee:** r per row. *Proof.* A row more raises one count by one and lowers none, so the changes of all scores lie in
@@ -10,18 +10,19 @@ are; which are the largest is computed from them.
 `privacy.noise`); a person who owns several rows raises counts by at most so many in all. With replacement one count falls
 while another rises, which the Meter charges twice. k choices in sequence cost k η.
 
-Why not all k from one draw of one-sided noise: a row of a value that is not listed pushes against every value that is, each
-by the whole rate, so one draw costs k η too (shift all k listed values by one unit: the bound is reached). For k = 1 `flip` has
-half the variance of `counts`; from k = 2 on the noise of scale k / r is more than that of scale 1 / r on every count.
+Why not all k from one draw of one-sided noise: a row of a value that is not listed pushes against every value that is,
+each by the whole rate, so one draw costs k η too (shift all k listed values by one unit: the bound is reached). For k = 1
+`flip` has half the variance of `counts`; from k = 2 on the noise of scale k / r is more than that of scale 1 / r on every
+count.
 
-**How good a list is, for any data.** Let t be the k-th largest true count. If a listed value has a count below t - a, some value
-of the true top k is not listed and was beaten by it.
+**How good a list is, for any data.** Let t be the k-th largest true count. If a listed value has a count below t - a,
+some value of the true top k is not listed and was beaten by it.
 
-- `counts`: two Laplace noises of scale b = 1/r differ by a or more with the probability (1/2 + a/4b) exp(-a/b); there are at most
-  (N - k) k such pairs. Or: the largest of N - k noises and of k more add up to a, at most sqrt((N - k) k) exp(-a/2b). Noise in
-  whole numbers lies closer to 0 than Laplace noise rounded to them, so one row more covers it.
-- `flip`: each choice takes a value a below the best that is left with a probability of at most (N - 1)/2 exp(-a r/k), because the
-  best beats it unless its own exponential noise is larger by a; k choices.
+- `counts`: two Laplace noises of scale b = 1/r differ by a or more with the probability (1/2 + a/4b) exp(-a/b); there are
+  at most (N - k) k such pairs. Or: the largest of N - k noises and of k more add up to a, at most sqrt((N - k) k)
+  exp(-a/2b). Noise in whole numbers lies closer to 0 than Laplace noise rounded to them, so one row more covers it.
+- `flip`: each choice takes a value a below the best that is left with a probability of at most (N - 1)/2 exp(-a r/k),
+  because the best beats it unless its own exponential noise is larger by a; k choices.
 
 So a is known beforehand for every probability: `shortfall`. Its mean square, bounded by the same, is the expected error.
 """
@@ -49,12 +50,12 @@ def beaten(a: Floats, size: int, k: int) -> Floats:
     """The probability, at most, that `counts` lists a value `a` scales of noise below the k-th; see the module."""
     out = max(1, size - k)
     pairs = out * k * (0.5 + a / 4) * np.exp(-a)
-    return np.minimum(1.0, np.minimum(pairs, np.sqrt(out * k) * np.exp(-a / 2)))
+    return np.asarray(np.minimum(1.0, np.minimum(pairs, np.sqrt(out * k) * np.exp(-a / 2))))
 
 
 def flipped(a: Floats, size: int, k: int) -> Floats:
     """The same for `flip`, in units of 1 / η."""
-    return np.minimum(1.0, k * (size - 1) / 2 * np.exp(-a))
+    return np.asarray(np.minimum(1.0, k * (size - 1) / 2 * np.exp(-a)))
 
 
 def bound(missed: Callable[[Floats, int, int], Floats], size: int, k: int, confidence: float) -> float:

@@ -52,7 +52,7 @@ def offers(request: Request, facts: Facts) -> list[Offer]:
     k, counted = int(given["k"]), bool(given["counts"])
     if k >= bins.size:
         raise InputError(
-            f"{place} asks for the top {k} of {bins.size} values, which are all of them: ask for fewer, or for kind 'histogram'"
+            f"{place} asks for the top {k} of {bins.size} values, which are all of them: ask for fewer, or for a histogram"
         )
     if facts.budgets is not None:
         return _personal(request, facts, bins, k, counted)
@@ -63,8 +63,8 @@ def offers(request: Request, facts: Facts) -> list[Offer]:
         if "one epsilon" in entry.needs:
             plan: TopPlan = entry.make(terms, bins, k, rate, counted)
             note = (
-                f"{entry.summary} (no listed value is rarer than number {k} by more than {plan.shortfall(0.95):,.3g} rows, in "
-                "95 of 100 cases, whatever the data; the expected error is an upper bound of that kind)"
+                f"{entry.summary} (no listed value is rarer than number {k} by more than {plan.shortfall(0.95):,.3g} rows, "
+                "in 95 of 100 cases, whatever the data; the expected error is an upper bound of that kind)"
             )
             offer = Offer(entry.name, terms.up_to(plan.charge), plan.expected_rmse, note, plan.run, plan=plan)
             found.append(offer.reading(_counts(columns, request.where)))

@@ -1,8 +1,9 @@
 """The most frequent values where people have budgets of their own: a personal histogram of all values, then its largest.
 
-**Guarantee.** That of the histogram: person u loses at most ε_u (see `people.histogram` and `people.mechanisms.adaptive_cells`).
-Which cells are the largest is computed from released figures. With counts, half of everybody's budget goes to the list and half
-to a second histogram over all values, of which the listed ones are shown: its noise knows nothing of the choice.
+**Guarantee.** That of the histogram: person u loses at most ε_u (see `people.histogram` and
+`people.mechanisms.adaptive_cells`). Which cells are the largest is computed from released figures. With counts, half of
+everybody's budget goes to the list and half to a second histogram over all values, of which the listed ones are shown:
+its noise knows nothing of the choice.
 
 How good the list is, is told by the first histogram itself: with the confidence (1 - c) / N per cell all N cells lie in
 their intervals together, so no listed value is rarer than the k-th most frequent by more than the largest upper end of what
@@ -59,7 +60,7 @@ class PersonalTopPlan:
     @property
     def _factor(self) -> float:
         """The shortfall of a list in errors of one cell: as if all noise were Laplace."""
-        return root_mean_square(beaten, self.histogram.bins.size, self.k) / np.sqrt(2)
+        return float(root_mean_square(beaten, self.histogram.bins.size, self.k) / np.sqrt(2))
 
     @property
     def expected_rmse(self) -> float:

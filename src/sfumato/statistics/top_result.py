@@ -102,8 +102,8 @@ class TopValues(Result):
         """How good the list is."""
         k = self.places.size
         told = [
-            f"with a probability of {float(c):.0%} no listed value is rarer than the {_ordinal(k)} most frequent by more than "
-            f"{rows:,.0f} rows"
+            f"with a probability of {float(c):.0%} no listed value is rarer than the {_ordinal(k)} most frequent by "
+            f"more than {rows:,.0f} rows"
             for c, rows in self.shortfalls.items()
         ]
         return [("How good the list is", "; ".join(told).capitalize() + ".")] if told else []
@@ -137,7 +137,7 @@ class TopValues(Result):
             guarantee=Guarantee.from_dict(data["guarantee"]),
             mechanism=data["mechanism"],
             shortfalls=dict(data["shortfalls"]),
-            **arrays,  # type: ignore[arg-type]
+            **arrays,
             scale=data["scale"],
             parameters=dict(data["parameters"]),
             expected_rmse=data["expected_rmse"],
