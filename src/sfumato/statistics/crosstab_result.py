@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -140,22 +140,15 @@ class CrossTable(Result):
         source = next(s for s in tables if set(place) <= set(s))
         return summed(tables[source], source, place)
 
-    @cached_property
-    def _precision(self) -> Precision:
-        return Precision(self.bins.shape, {a: 2 * scale**2 for a, scale in self.scales.items()})
-
     def _law(self, place: Columns, count: float) -> LaplacePlusNormal:
         """Of the error of one cell that holds so many rows."""
-        found = [(abs(c) * self.scales[a], times) for a, c, times in self._precision.terms(tuple(sorted(place)))]
-        single = [(scale, times) for scale, times in found if times <= _ONE_BY_ONE]
-        rest = sum(2 * times * scale**2 for scale, times in found if times > _ONE_BY_ONE)
+        scales, rest = noises(self.bins.shape, tuple(self.scales.items()), tuple(sorted(place)))
         rows = self.guarantee.rows_per_person
         spread, part = 0.0, 1.0
         if self.imbalance > 0:
             mean = float(np.clip(count / self.people, 0.0, rows))
             spread = self.people**2 * max(mean * (rows - mean), 1 / self.people) * self.imbalance
             part = float(np.clip(count / (self.people * rows), 0.0, 1.0))
-        scales = tuple(scale for scale, times in single for _ in range(times))
         return LaplacePlusNormal(scales, float(np.sqrt(rest + spread)), tuple(part * h for h in self.heads))
 
     def _reach(self, place: Columns, confidence: float) -> float:
@@ -163,9 +156,9 @@ class CrossTable(Result):
         check_confidence(confidence)
         centre = self._summed(self.counts if self.centres is None else self.centres, place)
         law = self._law(place, float(np.max(centre, initial=0.0)))
-        # Noise in whole numbers reaches at most half a unit further than the continuous law (2 sqrt(q) <= 1 + q).
-        unit = 0.0 if self.people else 0.5 * max(abs(c) for _, c, _ in self._precision.terms(tuple(sorted(place))))
-        return halfwidth(law, self.missing / 2, confidence) + unit
+        # Noise in whole numbers lies closer to 0 than Laplace noise rounded to them: half a unit of the largest term.
+        unit = 0.0 if self.people else 0.5 * max(law.scales, default=0.0) / min(self.scales.values())
+        return _half(law, self.missing / 2, confidence) + unit
 
     # --- forms -----------------------------------------------------------------------------------------------------
 
@@ -250,6 +243,23 @@ class CrossTable(Result):
         from sfumato.statistics.crosstab_plots import plot_table
 
         return plot_table(self, ax)
+
+
+@lru_cache(maxsize=4096)
+def noises(
+    shape: tuple[int, ...], scales: tuple[tuple[Columns, float], ...], margin: Columns
+) -> tuple[tuple[float, ...], float]:
+    """The noise in one cell of a margin: scales of the few that matter one by one, and the variance of all others."""
+    each = dict(scales)
+    precision = Precision(shape, {a: 2 * scale**2 for a, scale in scales})
+    found = [(abs(c) * each[a], times) for a, c, times in precision.terms(margin)]
+    rest = sum(2 * times * scale**2 for scale, times in found if times > _ONE_BY_ONE)
+    return tuple(scale for scale, times in found if times <= _ONE_BY_ONE for _ in range(times)), float(rest)
+
+
+@lru_cache(maxsize=4096)
+def _half(law: LaplacePlusNormal, bias: float, confidence: float) -> float:
+    return halfwidth(law, bias, confidence)
 
 
 def _listed(tables: Mapping[Columns, Floats]) -> list[list[Any]]:

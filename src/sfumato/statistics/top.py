@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,7 @@ def flipped(a: Floats, size: int, k: int) -> Floats:
     return np.asarray(np.minimum(1.0, k * (size - 1) / 2 * np.exp(-a)))
 
 
+@lru_cache(maxsize=256)
 def bound(missed: Callable[[Floats, int, int], Floats], size: int, k: int, confidence: float) -> float:
     """a with ``missed(a) <= 1 - confidence``: the shortfall in units of the noise.
 
@@ -68,6 +70,7 @@ def bound(missed: Callable[[Floats, int, int], Floats], size: int, k: int, confi
     return float(grid[int(np.argmax(missed(grid, size, k) <= 1 - confidence))])
 
 
+@lru_cache(maxsize=256)
 def root_mean_square(missed: Callable[[Floats, int, int], Floats], size: int, k: int) -> float:
     """The root of the mean square of the shortfall, at most, in units of the noise: ``E a² = ∫ 2 a P(more than a) da``."""
     grid = np.linspace(0.0, 100.0, 20_001)
