@@ -23,6 +23,7 @@ __all__ = ["Receipt", "Result", "load_result"]
 
 _HOMES = {
     "AttributeRelease": "sfumato.attributes.release",
+    "CrossTable": "sfumato.statistics.crosstab_result",
     "Estimate": "sfumato.people.estimate",
     "Figure": "sfumato.statistics.figure",
     "Groups": "sfumato.statistics.groups_result",
@@ -30,6 +31,7 @@ _HOMES = {
     "Histogram": "sfumato.histograms.result",
     "PersonalHistogram": "sfumato.people.histogram",
     "Quantiles": "sfumato.statistics.quantiles",
+    "TopValues": "sfumato.statistics.top_result",
     "Synopsis": "sfumato.grids.published.synopsis",
     "Network": "sfumato.grids.published.network",
 }

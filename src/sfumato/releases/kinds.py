@@ -12,7 +12,19 @@ from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.registry import Parameter, mechanism, mechanisms, nearest
 
 KindName = Literal[
-    "count", "sum", "mean", "variance", "proportion", "quantile", "median", "min", "max", "histogram", "synthesize"
+    "count",
+    "sum",
+    "mean",
+    "variance",
+    "proportion",
+    "quantile",
+    "median",
+    "min",
+    "max",
+    "histogram",
+    "table",
+    "top",
+    "synthesize",
 ]
 
 
@@ -61,6 +73,8 @@ def all_kinds() -> Mapping[str, Kind]:
     from sfumato.people.offers import COUNT_PARAMETERS as COUNT
     from sfumato.people.offers import MEASURE_PARAMETERS as MEASURE
     from sfumato.people.offers import offers as people
+    from sfumato.statistics.crosstab_offers import PARAMETERS as TABLE
+    from sfumato.statistics.crosstab_offers import offers as tables
     from sfumato.statistics.figure_offers import PROPORTION_PARAMETERS as PROPORTION
     from sfumato.statistics.figure_offers import VARIANCE_PARAMETERS as VARIANCE
     from sfumato.statistics.figure_offers import proportion_offers, variance_offers
@@ -70,6 +84,8 @@ def all_kinds() -> Mapping[str, Kind]:
     from sfumato.statistics.quantile_offers import MEDIAN_PARAMETERS as MEDIAN
     from sfumato.statistics.quantile_offers import QUANTILE_PARAMETERS as QUANTILE
     from sfumato.statistics.quantile_offers import offers as quantiles
+    from sfumato.statistics.top_offers import PARAMETERS as TOP
+    from sfumato.statistics.top_offers import offers as top
 
     def histogram(request: Request, facts: Facts) -> list[Offer]:
         return (histograms if facts.budgets is None else people)(request, facts)
@@ -88,6 +104,8 @@ def all_kinds() -> Mapping[str, Kind]:
         Kind("min", "a value with almost no row below it, at a stated risk", END, quantiles),
         Kind("max", "a value with almost no row above it, at a stated risk", END, quantiles),
         Kind("histogram", "rows per cell of one or more columns", HISTOGRAM, histogram),
+        Kind("table", "rows per cell of several columns, with margins that add up", TABLE, tables),
+        Kind("top", "the most frequent values of a column", TOP, top),
         Kind("synthesize", "a synthetic table for predicting `target`", SYNTHESIZE, grids),
     )
     return {kind.name: kind for kind in found}

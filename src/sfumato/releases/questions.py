@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sfumato.grids import Network, Synopsis
     from sfumato.histograms import Histogram
     from sfumato.people import Estimate
-    from sfumato.statistics import Figure, Groups, Quantiles
+    from sfumato.statistics import CrossTable, Figure, Groups, Quantiles, TopValues
 
 
 class Questions(ABC):
@@ -290,6 +290,69 @@ class Questions(ABC):
         """
         asked = {"columns": list(columns), "where": where, "purpose": purpose, "bin_budgets": bin_budgets}
         return cast("Histogram", self._release("histogram", asked, common))
+
+    def table(
+        self,
+        *columns: str,
+        where: str | None = None,
+        margins: str | int | Sequence[int] | None = None,
+        nonnegative: bool | None = None,
+        whole: bool | None = None,
+        **common: Unpack[Common],
+    ) -> CrossTable:
+        """Counts over several columns, with margins that add up.
+
+        Parameters
+        ----------
+        columns : str
+            Names of columns, up to 8.
+        where : str, optional
+            The condition.
+        margins : "all", int or sequence of int, optional
+            Which margins matter: all of them (the default), those of up to so many columns, or of these numbers of columns.
+        nonnegative : bool, optional
+            Whether negative cells are set right, all margins with them.
+        whole : bool, optional
+            Whether cells become whole numbers, all margins with them.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        CrossTable
+        """
+        asked = {"columns": list(columns), "where": where, "margins": margins, "nonnegative": nonnegative, "whole": whole}
+        return cast("CrossTable", self._release("table", asked, common))
+
+    def top(
+        self,
+        *columns: str,
+        k: int,
+        where: str | None = None,
+        counts: bool | None = None,
+        **common: Unpack[Common],
+    ) -> TopValues:
+        """The most frequent values of a column, or of several together.
+
+        Parameters
+        ----------
+        columns : str
+            Names of columns.
+        k : int
+            How many values to list.
+        where : str, optional
+            The condition.
+        counts : bool, optional
+            Whether half of the budget goes to how often each listed value occurs.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        TopValues
+        """
+        asked = {"columns": list(columns), "k": k, "where": where, "counts": counts}
+        return cast("TopValues", self._release("top", asked, common))
 
     def synthesize(
         self,
