@@ -54,7 +54,7 @@ class Weighing:
     levels : int64 array or None
         What each group granted, in nano-ε.
     about : dict
-        What is public to say: the cap, the lean and the noise.
+        What is public to say: the cap, the lean and the noise, and how many rows granted too little to count.
 
     Examples
     --------
@@ -83,7 +83,10 @@ class Weighing:
         if np.isfinite(times):  # the lattice rounds the strictest down most
             weights = np.minimum(weights, max(1, int(min(times * int(used.min()), float(lattice)))))
         found = Lean.of(roster, cap, granted)
-        about = {"cap": epsilon_text(cap), "lean": found.lean, "noise": found.noise}
+        about: dict[str, Any] = {"cap": epsilon_text(cap), "lean": found.lean, "noise": found.noise}
+        silent = int(roster.counts[weights == 0].sum())
+        if silent:  # so little beside the most generous that they count for nothing
+            about["silent"] = silent
         return cls(weights // np.gcd.reduce(weights), roster.counts, roster.levels, about)
 
     def rate(self, factor: int) -> Nano:

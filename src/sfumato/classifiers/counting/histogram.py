@@ -65,7 +65,8 @@ class HistogramClassifier(CountingClassifier):
             epsilon = as_epsilon(Nano(self._budget(meter) * weighing.top * meter.terms.factor))
             rows = int(weighing.heads.sum())
         publisher = PrivPfC(epsilon=epsilon, target=name, grids=self.grids, most=self.most, split=self.split, rows=rows)
-        self.synopsis_ = publisher.release(records, task, meter, weights=Weights(weighing.groups, weighing.heads))
+        weights = Weights(weighing.groups, None if weighing.even else weighing.heads)
+        self.synopsis_ = publisher.release(records, task, meter, weights=weights)
         self.trained_ = self.synopsis_.classifier(None if self.estimator is None else clone(self.estimator))
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:

@@ -1,8 +1,8 @@
 """The whole numbers by which records weigh in a round of an additive model: by the model, and by what their people granted.
 
-A record whose person weighs w (`weighing`) has ``limit = floor(UNIT fine w / top)`` units at most, and its weight by the model
-is rounded on those. If a unit of a person's weight may cost s, a unit here may cost ``s top / (UNIT fine)``: then limit units
-cost at most w s. With one ε for all, w = top = fine = 1, and a record has at most UNIT units.
+A record whose person weighs w (`weighing`) has ``limit = floor(UNIT fine w / top)`` units at most, and its weight by the
+model is rounded on those. If a unit of a person's weight may cost s, a unit here may cost ``s top / (UNIT fine)``: then
+limit units cost at most w s. With one ε for all, w = top = fine = 1, and a record has at most UNIT units.
 """
 
 from __future__ import annotations
