@@ -57,8 +57,13 @@ STATED = {
         "grids.search.scoring",
     },
     "classifiers.counting.additive_settings": {"grids.publishers.automatic"},
-    "classifiers.counting.histogram": {"grids.publishers.privpfc", "grids.publishers.task"},
-    # Linear models of people with budgets of their own.
+    "classifiers.counting.histogram": {
+        "grids.publishers.one_grid",
+        "grids.publishers.privpfc",
+        "grids.publishers.task",
+    },
+    # Models of people with budgets of their own.
+    "classifiers.weighing": {"people.mechanisms.affine"},
     "classifiers.linear.erm": {"people.ensembles"},
     "classifiers.linear.personal": {"people.mechanisms.affine", "people.mechanisms.sampling", "people.partition"},
 }
