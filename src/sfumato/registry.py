@@ -62,6 +62,8 @@ class Parameter:
         The range of a number.
     required : bool
         Whether it must be given.
+    all_columns : bool
+        Whether every column of the schema is read where it is left out; so it is for what is called "attributes".
 
     Examples
     --------
@@ -82,6 +84,11 @@ class Parameter:
     low: float | None = None
     high: float | None = None
     required: bool = False
+    all_columns: bool = False
+
+    def __post_init__(self) -> None:
+        # Agreed for every kind: a release without `attributes` may use all of them, and is charged to all of them.
+        object.__setattr__(self, "all_columns", self.all_columns or self.name == "attributes")
 
     def describe(self) -> str:
         """Type, range and default in words."""

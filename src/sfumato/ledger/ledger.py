@@ -242,6 +242,12 @@ class Ledger:
 
         return queries.caps(self._store, dataset)
 
+    def attributes(self, dataset: str) -> tuple[str, ...]:
+        """The attributes of a `dataset` that have a cap, in order."""
+        from sfumato.ledger import queries
+
+        return queries.attributes(self._store, dataset)
+
     def find(self, dataset: str, request: str | Mapping[str, Any], *, recipient: str | None = None) -> Reservation | None:
         """The committed release that `reserve` would return at no cost, or ``None``. Nothing is written.
 

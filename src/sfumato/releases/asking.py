@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from sfumato.offers import GAPS, Errors, Offer, gap_name
-from sfumato.privacy.units import Epsilon
+from sfumato.privacy.units import Epsilon, as_epsilon
+from sfumato.releases.attribute_charges import attribute_charges
 from sfumato.releases.pipeline import Priced
 
 if TYPE_CHECKING:
@@ -62,6 +64,11 @@ class Preview(Sequence[Offer]):
     def notes(self) -> tuple[str, ...]:
         """What public facts say beside the prices."""
         return (*self.priced.notes, *self.findings)
+
+    @property
+    def attributes(self) -> dict[str, Decimal]:
+        """What each attribute that the release shows would be charged, in ε."""
+        return {name: as_epsilon(nano) for name, nano in attribute_charges(self.priced).items()}
 
     def __len__(self) -> int:
         return len(self.priced.offers)

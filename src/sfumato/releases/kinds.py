@@ -16,12 +16,16 @@ KindName = Literal["count", "sum", "mean", "histogram", "synthesize"]
 
 @dataclass(frozen=True)
 class Kind:
-    """A question: its name in a plan, what it may say, and the family that offers answers."""
+    """A question: its name in a plan, what it may say, and the family that offers answers.
+
+    `filtered` says that `where` does nothing but leave rows out: a row that it does not hold for is as good as absent.
+    """
 
     name: str
     summary: str
     parameters: tuple[Parameter, ...]
     offers: Callable[[Request, Facts], list[Offer]]
+    filtered: bool = False
 
     def check(self, given: Mapping[str, Any], chosen: str, place: str) -> dict[str, Any]:
         """The keys of the kind and of the named mechanism, each of its type; anything else is refused with a hint."""
@@ -59,11 +63,11 @@ def all_kinds() -> Mapping[str, Kind]:
         return (histograms if facts.budgets is None else people)(request, facts)
 
     found = (
-        Kind("count", "how many rows satisfy `where`", COUNT, people),
-        Kind("sum", "a numeric column added up over the rows", MEASURE, people),
-        Kind("mean", "the mean of a numeric column over the rows", MEASURE, people),
-        Kind("histogram", "rows per cell of one or more columns", HISTOGRAM, histogram),
-        Kind("synthesize", "a synthetic table for predicting `target`", SYNTHESIZE, grids),
+        Kind("count", "how many rows satisfy `where`", COUNT, people, filtered=True),
+        Kind("sum", "a numeric column added up over the rows", MEASURE, people, filtered=True),
+        Kind("mean", "the mean of a numeric column over the rows", MEASURE, people, filtered=True),
+        Kind("histogram", "rows per cell of one or more columns", HISTOGRAM, histogram, filtered=True),
+        Kind("synthesize", "a synthetic table for predicting `target`", SYNTHESIZE, grids, filtered=True),
     )
     return {kind.name: kind for kind in found}
 
