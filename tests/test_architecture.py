@@ -30,6 +30,16 @@ STATED = {
     "people.histogram": {"histograms.bins", "histograms.result"},
     "people.mechanisms.adaptive_cells": {"histograms.bins"},
     "people.offers": {"histograms.offers"},
+    # Totals of a table's items are noised as one person's history is.
+    "statistics.profiles": {
+        "attributes.allocation",
+        "attributes.catalogue",
+        "attributes.catalogue_file",
+        "attributes.policy",
+        "attributes.profiled",
+        "attributes.release",
+        "attributes.utility",
+    },
     # Models that are counted on a grid.
     "classifiers.counting.additive": {
         "grids.publishers.stacking",

@@ -26,6 +26,7 @@ _HOMES = {
     "Estimate": "sfumato.people.estimate",
     "HeadCounts": "sfumato.people.head_counts",
     "Histogram": "sfumato.histograms.result",
+    "Profiled": "sfumato.attributes.profiled",
     "PersonalHistogram": "sfumato.people.histogram",
     "Synopsis": "sfumato.grids.published.synopsis",
     "Network": "sfumato.grids.published.network",

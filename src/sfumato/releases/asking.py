@@ -43,6 +43,9 @@ class Asked(Common, total=False):
     bin_budgets: Sequence[float] | None
     nonnegative: bool | None
     total: float | None
+    catalogue: Any
+    budgets: Mapping[str, Epsilon] | None
+    utility: str | None
 
 
 class Preview(Sequence[Offer]):

@@ -11,7 +11,7 @@ from sfumato.errors import InputError
 from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.registry import Parameter, mechanism, mechanisms, nearest
 
-KindName = Literal["count", "sum", "mean", "histogram", "synthesize"]
+KindName = Literal["count", "sum", "mean", "histogram", "synthesize", "profile"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ def all_kinds() -> Mapping[str, Kind]:
     from sfumato.people.offers import COUNT_PARAMETERS as COUNT
     from sfumato.people.offers import MEASURE_PARAMETERS as MEASURE
     from sfumato.people.offers import offers as people
+    from sfumato.statistics.profiles import PARAMETERS as PROFILE
+    from sfumato.statistics.profiles import offers as profiles
 
     def histogram(request: Request, facts: Facts) -> list[Offer]:
         return (histograms if facts.budgets is None else people)(request, facts)
@@ -68,6 +70,7 @@ def all_kinds() -> Mapping[str, Kind]:
         Kind("mean", "the mean of a numeric column over the rows", MEASURE, people, filtered=True),
         Kind("histogram", "rows per cell of one or more columns", HISTOGRAM, histogram, filtered=True),
         Kind("synthesize", "a synthetic table for predicting `target`", SYNTHESIZE, grids, filtered=True),
+        Kind("profile", "totals of the attributes that items have, by a catalogue", PROFILE, profiles, filtered=True),
     )
     return {kind.name: kind for kind in found}
 
