@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sfumato.attributes.device_ledger import DeviceLedger, Limits
     from sfumato.attributes.policy import Policy
     from sfumato.attributes.profile import Profile
+    from sfumato.attributes.profile_file import read_history, read_profile, read_release
     from sfumato.attributes.profiled import Profiled
     from sfumato.attributes.rebuild import ItemGroups, rebuild_counts, shrink
     from sfumato.attributes.recipients import Recipients
@@ -46,6 +47,9 @@ _HOME = {
     "least_epsilon": "bounds",
     "noisy_leaks": "correlation",
     "read_catalogue": "catalogue_file",
+    "read_history": "profile_file",
+    "read_profile": "profile_file",
+    "read_release": "profile_file",
     "rebuild_counts": "rebuild",
     "release_batch": "release",
     "release_histogram": "release",
@@ -74,6 +78,9 @@ __all__ = [
     "least_epsilon",
     "noisy_leaks",
     "read_catalogue",
+    "read_history",
+    "read_profile",
+    "read_release",
     "rebuild_counts",
     "release_batch",
     "release_histogram",

@@ -99,6 +99,11 @@ class DeviceLedger:
                 each[name] = Nano(each.get(name, 0) + nano)
         return Charge(Nano(total), attributes=each)
 
+    @property
+    def recipients(self) -> tuple[str, ...]:
+        """Who has learnt something so far."""
+        return tuple(self._state["spent"])
+
     def left(self, recipient: str, limits: Limits) -> dict[str, int]:
         """What is left towards `recipient` under these `limits`, for each cap that applies (nano-ε)."""
         one, everybody = self.spent(recipient), self.spent_together()

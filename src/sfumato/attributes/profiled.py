@@ -53,7 +53,9 @@ class Profiled(AttributeRelease):
     @property
     def parameters(self) -> dict[str, Any]:
         """How it was made; public."""
-        return {"column": self.column, **super().parameters}
+        made = {"column": self.column, **super().parameters}
+        del made["repeated"]  # a release from a ledger is the same one when it comes back
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain lists and numbers."""
