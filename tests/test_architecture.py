@@ -49,6 +49,16 @@ STATED = {
     "statistics.top_offers": {"histograms.bins", "people.answers", "people.gaps"},
     "statistics.top_people": {"histograms.bins", "people.histogram", "people.mechanisms.adaptive_cells"},
     "statistics.top_result": {"histograms.bins", "people.error_law"},
+    # Totals of a table's items are noised as one person's history is.
+    "statistics.profiles": {
+        "attributes.allocation",
+        "attributes.catalogue",
+        "attributes.catalogue_file",
+        "attributes.policy",
+        "attributes.profiled",
+        "attributes.release",
+        "attributes.utility",
+    },
     # Models that are counted on a grid.
     "classifiers.counting.additive": {
         "grids.publishers.stacking",

@@ -29,6 +29,7 @@ _HOMES = {
     "Groups": "sfumato.statistics.groups_result",
     "HeadCounts": "sfumato.people.head_counts",
     "Histogram": "sfumato.histograms.result",
+    "Profiled": "sfumato.attributes.profiled",
     "PersonalHistogram": "sfumato.people.histogram",
     "Quantiles": "sfumato.statistics.quantiles",
     "TopValues": "sfumato.statistics.top_result",

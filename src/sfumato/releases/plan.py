@@ -16,7 +16,7 @@ from sfumato.errors import InputError
 from sfumato.offers import AUTO, Request
 from sfumato.privacy.budgets import AttributeBudgets, RecipientBudgets
 from sfumato.privacy.units import Epsilon, positive_nano
-from sfumato.registry import nearest
+from sfumato.registry import Parameter, nearest
 from sfumato.releases.kinds import COMMON, kind_of
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def parse_plan(document: Mapping[str, Any], home: Path) -> Plan:
     if not isinstance(requests, list) or not requests:
         raise InputError("the plan releases nothing: add at least one [[release]] with a name and a kind")
     releases = tuple(
-        parse_request(r, f"[[release]] number {i}", independent=stated) for i, r in enumerate(requests, start=1)
+        parse_request(r, f"[[release]] number {i}", independent=stated, home=home) for i, r in enumerate(requests, start=1)
     )
     repeated = [r.name for i, r in enumerate(releases) if r.name in {q.name for q in releases[:i]}]
     if repeated:
@@ -162,10 +162,10 @@ def check_keys(given: Mapping[str, Any], known: Sequence[str], where: str) -> No
             raise InputError(f"{where} has an unknown key {key!r}; {nearest(str(key), known)}")
 
 
-def parse_request(given: Any, place: str, *, independent: bool = False) -> Request:
+def parse_request(given: Any, place: str, *, independent: bool = False, home: Path | None = None) -> Request:
     """Check one request; `place` is what to call it in messages until its name is known.
 
-    `independent` is what holds for the whole plan where the request does not say it itself.
+    `independent` is what holds for the whole plan where the request does not say it itself; files are named from `home`.
     """
     table = _table(given, place)
     kind = kind_of(_text(table, "kind", place), place)
@@ -193,9 +193,15 @@ def parse_request(given: Any, place: str, *, independent: bool = False) -> Reque
         share=share,
         recipient=table.get("recipient"),
         where=table.get("where"),
-        parameters=kind.check({k: v for k, v in table.items() if k not in COMMON}, mechanism, place),
+        parameters=kind.check(_located(table, kind.parameters, home), mechanism, place),
         independent=independent if stated is None else stated,
     )
+
+
+def _located(table: Mapping[str, Any], parameters: Sequence[Parameter], home: Path | None) -> dict[str, Any]:
+    """The keys of the kind and its mechanism, with files where they lie."""
+    files = {p.name for p in parameters if p.type == "file" and home is not None and isinstance(table.get(p.name), str)}
+    return {k: str(Path(home or "") / v) if k in files else v for k, v in table.items() if k not in COMMON}
 
 
 def _share(given: Any, name: str) -> Fraction:

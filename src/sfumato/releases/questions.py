@@ -6,10 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
+from sfumato.privacy.units import Epsilon
 from sfumato.releases.asking import Common
 from sfumato.results import Result
 
 if TYPE_CHECKING:
+    from sfumato.attributes import Profiled
     from sfumato.grids import Network, Synopsis
     from sfumato.histograms import Histogram
     from sfumato.people import Estimate
@@ -381,6 +383,37 @@ class Questions(ABC):
         """
         asked = {"target": target, "where": where, "attributes": attributes}
         return cast("Synopsis | Network", self._release("synthesize", asked, common))
+
+    def profile(
+        self,
+        column: str,
+        *,
+        catalogue: Any,
+        budgets: Mapping[str, Epsilon] | None = None,
+        where: str | None = None,
+        **common: Unpack[Common],
+    ) -> Profiled:
+        """Totals of the attributes that the items of a column have.
+
+        Parameters
+        ----------
+        column : str
+            The column whose values are the items.
+        catalogue : Catalogue, mapping of item to its attributes, or path
+            Public: the attributes of each item, or the JSON, TOML or CSV file that lists them.
+        budgets : mapping of attribute to ε, optional
+            What each attribute may lose by this release; `epsilon` where one is left out.
+        where : str, optional
+            The condition.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Profiled
+        """
+        asked = {"column": column, "catalogue": catalogue, "budgets": budgets, "where": where}
+        return cast("Profiled", self._release("profile", asked, common))
 
 
 def _listed(by: Sequence[str] | None) -> list[str] | None:

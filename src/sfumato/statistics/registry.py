@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sfumato.registry import Mechanism, register
-from sfumato.statistics import crosstab, crosstab_people, figure_offers, groups, quantile_offers, top, top_people
+from sfumato.statistics import crosstab, crosstab_people, figure_offers, groups, profiles, quantile_offers, top, top_people
 
 _EVERY: tuple[Mechanism, ...] = (
     *groups.MECHANISMS,
@@ -14,6 +14,8 @@ _EVERY: tuple[Mechanism, ...] = (
     *crosstab_people.MECHANISMS,
     *top.MECHANISMS,
     *top_people.MECHANISMS,
+    profiles.MULTILEVEL,
+    profiles.COMPOSITION,
 )
 
 for _mechanism in _EVERY:

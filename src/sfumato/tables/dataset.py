@@ -109,6 +109,8 @@ class Dataset:
         Where each person's budget is written.
     roster_only : bool
         Whether people who granted nothing are left out of plain counts and sums too.
+    readable : tuple of str or None
+        The only columns that may be read, beside the person and the budget; None for every column of the schema.
     """
 
     source: Any = field(repr=False)
@@ -116,6 +118,7 @@ class Dataset:
     table: TableName | None = None
     budgets: Roster | None = None
     roster_only: bool = False
+    readable: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
         return f"{describe(self.source)}{f', table {self.table!r}' if self.table else ''}"
@@ -132,7 +135,13 @@ class Dataset:
 
     def with_budgets(self, budgets: Roster) -> Dataset:
         """The same table, open if it is, with other `budgets` joined to it."""
-        other = replace(self, budgets=budgets)
+        return self._opened_as(replace(self, budgets=budgets))
+
+    def limited_to(self, columns: Iterable[str]) -> Dataset:
+        """The same table, open if it is, of which only `columns` can be read: what a release is charged for."""
+        return self._opened_as(replace(self, readable=tuple(columns)))
+
+    def _opened_as(self, other: Dataset) -> Dataset:
         if "engine" in self.__dict__:
             other.__dict__["engine"] = self.engine
         return other
