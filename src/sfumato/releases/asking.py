@@ -49,7 +49,6 @@ class Asked(Common, total=False):
     nonnegative: bool | None
     total: float | None
     quantiles: Sequence[float] | None
-    by: Sequence[str] | None
     risk: float | None
     interval: float | None
     margins: str | int | Sequence[int] | None

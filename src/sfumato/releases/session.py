@@ -275,7 +275,7 @@ class Table(Questions, WithHeads):
     def _request(self, kind: str, given: Mapping[str, Any]) -> Request:
         keys = {k: v for k, v in given.items() if k != "parameters"} | dict(given.get("parameters") or {})
         asked = {k: v for k, v in keys.items() if v is not None}
-        return parse_request({"name": kind, "kind": kind, **asked}, "the request")
+        return cast("Request", parse_request({"name": kind, "kind": kind, **asked}, "the request"))
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, columns {', '.join(self.schema.names)}, ledger {self._kept.words})"
