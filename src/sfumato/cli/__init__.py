@@ -9,11 +9,23 @@ import sys
 
 import typer
 
-from sfumato.cli import artefacts, demo, experiments, imports, ledgers, mechanisms, people, plans
+from sfumato.cli import artefacts, demo, experiments, imports, ledgers, mechanisms, people, plans, profiles
 from sfumato.cli.app import app
 from sfumato.errors import SfumatoError
 
-__all__ = ["app", "artefacts", "demo", "experiments", "imports", "ledgers", "main", "mechanisms", "people", "plans"]
+__all__ = [
+    "app",
+    "artefacts",
+    "demo",
+    "experiments",
+    "imports",
+    "ledgers",
+    "main",
+    "mechanisms",
+    "people",
+    "plans",
+    "profiles",
+]
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato.releases.asking import Preview
     from sfumato.releases.batch import Outcome, PlanPreview, StoppedError, load, preview, release
+    from sfumato.releases.curves import Curves
     from sfumato.releases.folder import read_result
     from sfumato.releases.opening import open
     from sfumato.releases.pipeline import Priced
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
     from sfumato.releases.receipts import receipt_page
     from sfumato.releases.session import Table
     from sfumato.releases.verification import Check, Verification, verify
+    from sfumato.releases.wanted import Needed
 
 _HOME = {
     "Check": "verification",
+    "Curves": "curves",
+    "Needed": "wanted",
     "Outcome": "batch",
     "Plan": "plan",
     "PlanPreview": "batch",
@@ -44,6 +48,8 @@ _HOME = {
 
 __all__ = [
     "Check",
+    "Curves",
+    "Needed",
     "Outcome",
     "Plan",
     "PlanPreview",

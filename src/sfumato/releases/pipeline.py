@@ -22,6 +22,7 @@ from sfumato.privacy.charge import Charge
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.source import SECURE, Source
 from sfumato.privacy.units import epsilon_text
+from sfumato.releases.attribute_charges import columns_shown, to_attributes
 from sfumato.releases.kinds import all_kinds
 from sfumato.releases.living import Part, admitted
 from sfumato.releases.living_private import admitted_unseen
@@ -187,8 +188,8 @@ def fingerprint_of(request: str) -> str:
 
 
 def schema_digest(facts: Facts) -> str:
-    """The name of the public schema in certificates."""
-    return _digest(facts.schema.to_toml().encode())
+    """The name of the public schema in certificates: of what decides about figures, not of titles and descriptions."""
+    return _digest(facts.schema.to_toml(notes=False).encode())
 
 
 def _roster_digest(facts: Facts) -> str | None:
@@ -219,12 +220,15 @@ def _digest(data: bytes) -> str:
 
 
 def ledger_charge(priced: Priced) -> Charge:
-    """The charge as the ledger keeps it: person groups only when the dataset has a roster, cohorts if it is a living one."""
+    """The charge as the ledger keeps it: person groups only when the dataset has a roster, cohorts if it is a living one.
+
+    What attributes pay is added by `to_attributes`, once it is known which of them have a cap.
+    """
     charge = priced.chosen.charge
     if priced.part is not None:
         return priced.part.charge(charge)
     if priced.chosen.budgets is None:
-        return Charge(charge.total, attributes=charge.attributes)
+        return Charge(charge.total)
     return charge
 
 
@@ -274,7 +278,7 @@ def charge_and_run(
     step("reserving the budget")
     reservation = ledger.reserve(
         dataset_name,
-        ledger_charge(priced),
+        to_attributes(ledger_charge(priced), priced, ledger.attributes(dataset_name)),
         request=request,
         recipient=priced.request.recipient,
         name=priced.request.name,
@@ -286,6 +290,7 @@ def charge_and_run(
         return None, reservation
     _log.info("%r: charged, entry %d of the ledger", name, reservation.id)
     dataset = _charged(dataset, priced, ledger.people(dataset_name) if priced.part else None, reservation.id)
+    dataset = dataset.limited_to(columns_shown(priced.request, priced.facts))  # what attributes were charged for
     result: Result | None = None
     try:
         step("reading aggregates and adding noise")

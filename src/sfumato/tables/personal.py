@@ -8,9 +8,9 @@ group they are charged as, whether the budgets were read from a roster, stated b
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,6 +151,36 @@ class PersonalTable:
         lattice = None if measure is None else sums.Measured(measure, self.dataset.schema.lattice(measure, steps))
         about = {"measure": lattice, "holds": holds, "powers": powers}
         return moments.moments(self.dataset, self.budgets, columns, where, **about)  # type: ignore[arg-type]
+
+    def margins(self, columns: Sequence[str], where: Where = None) -> Callable[[Integers, Sequence[int]], Exact[Integers]]:
+        """Weighted counts over any of `columns`, all of them from one query; rows as `where` says.
+
+        A row counts only if it has a cell in every one of `columns`, so that all margins are sums of one table. What is
+        returned takes a weight per person group and the positions of the columns to keep (none for the total).
+        """
+        names = tuple(columns)
+        if self.budgets is None:
+            found: Exact[Any] = self.dataset.sparse_counts(names, where).map(
+                lambda cells: (np.zeros(len(cells[1]), dtype=np.int64), *cells)
+            )
+        else:
+            found = sums.group_cells(self.dataset, self.budgets, names, where)
+
+        def margin(weights: Integers, kept: Sequence[int]) -> Exact[Integers]:
+            each, shape = self._checked(weights), self.dataset.schema.shape([names[i] for i in kept])
+            self.dataset.schema.check_cells([names[i] for i in kept])
+
+            def counted(cells: tuple[Integers, Integers, Integers]) -> Integers:
+                groups, codes, counts = cells
+                if not kept:
+                    of_group = np.zeros(each.size, dtype=np.int64)
+                    np.add.at(of_group, groups, counts)
+                    return as_int64(sum(w * n for w, n in zip(each.tolist(), of_group.tolist(), strict=True)))
+                return dense(*_weighted(each, groups, codes[:, list(kept)], counts, shape), shape)
+
+            return found.map(counted)
+
+        return margin
 
     def _checked(self, weights: Integers) -> Integers:
         each = np.asarray(weights, dtype=np.int64)
