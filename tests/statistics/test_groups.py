@@ -15,6 +15,7 @@ from sfumato.statistics.group_question import GroupQuestion
 from sfumato.statistics.groups import MECHANISMS
 from sfumato.statistics.shares import moments_of, plan_parts
 from sfumato.statistics.shrinking import plain_means, shrunk_means
+from sfumato.testing import reveal
 
 MAKE = {entry.name: entry.make for entry in MECHANISMS}
 STEPS = 20
@@ -163,6 +164,37 @@ def test_intervals_hold_where_the_strict_differ_from_the_rest(kind):
         made = plan.run(moments, Meter.under(Terms(budgets=ROSTER).up_to(plan.charge), source=Seeded(seed)))
         inside.append((made.low.reshape(-1) - 1e-9 <= exact) & (exact <= made.high.reshape(-1) + 1e-9))
     assert np.mean(inside) > 0.92
+
+
+@pytest.mark.parametrize("base", [-30, -12, -5, 0, 7])
+def test_a_row_moves_a_sum_by_at_most_its_weight_whatever_its_sign(base):
+    asked = GroupQuestion("sum", GRID, "x", base / 2, (base + STEPS) / 2, STEPS, base=base)
+    for value in (0, 11, STEPS):
+        rows = np.array([[0, 1], [3, 0], [3, 0]]), np.array([5, 2, value])
+        found = [
+            reveal(asked.sums(Exact(moments_of(np.zeros(n, dtype=np.int64), rows[0][:n], rows[1][:n])), 2)(np.array([1000])))
+            for n in (2, 3)
+        ]
+        assert np.abs(found[1] - found[0]).sum() <= 1000
+
+
+@pytest.mark.parametrize("kind", ["count", "sum", "mean"])
+def test_intervals_hold_whom_the_safe_parts_hardly_see(kind):
+    """A few who granted next to nothing count in part, and all of them sit in one group, with one value."""
+    few = PersonBudgets.from_tiers({"wary": (0.0005, 150), "open": (1.0, 3000)})
+    terms = Terms(budgets=few)
+    plan = planned(kind, "separate", terms=terms)
+    assert plan.plans[-1].plan.unseen > 100
+    tier = np.repeat([0, 1], few.counts)
+    cells = np.stack(np.unravel_index(np.where(tier == 0, 3, np.arange(tier.size) % 16), GRID.shape), axis=1)
+    values = np.where(tier == 0, STEPS, 4)
+    exact, moments = truth(kind, cells, values), Exact(moments_of(tier, cells, values))
+    inside = []
+    for seed in range(12):
+        made = plan.run(moments, Meter.under(terms.up_to(plan.charge), source=Seeded(seed)))
+        inside.append((made.low.reshape(-1) - 1e-9 <= exact) & (exact <= made.high.reshape(-1) + 1e-9))
+    assert np.mean(inside) > 0.9
+    assert np.mean(np.array(inside)[:, 3]) > 0.7
 
 
 # --- through the front door ------------------------------------------------------------------------------------------

@@ -150,10 +150,9 @@ def _errors(
         made = plan.run(exact, meter)
         wrong = (made.values[there] - truth) ** 2
         out += [float(wrong.mean()), float(np.average(wrong, weights=weight))]
-    narrow = made.average_low, made.average_high
-    assert narrow[0] is not None
-    assert narrow[1] is not None
-    for low, high in (narrow, (made.low, made.high)):
+    assert made.average_low is not None
+    assert made.average_high is not None
+    for low, high in ((made.average_low, made.average_high), (made.low, made.high)):
         out.append(float(np.mean((low[there] <= truth + 1e-9) & (truth <= high[there] + 1e-9))))
     return out
 
