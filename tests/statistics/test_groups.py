@@ -13,6 +13,7 @@ from sfumato.privacy import NANO, Exact, Meter, PersonBudgets, Seeded, Terms
 from sfumato.results import load_result
 from sfumato.statistics.group_question import GroupQuestion
 from sfumato.statistics.groups import MECHANISMS
+from sfumato.statistics.line_shrinkage import shrunk_line
 from sfumato.statistics.shares import moments_of, plan_parts
 from sfumato.statistics.shrinking import plain_means, shrunk_means
 from sfumato.testing import reveal
@@ -143,6 +144,19 @@ def test_groups_at_the_ends_of_the_range_are_not_made_worse(sizes):
         found.append([np.mean((f - share) ** 2) for f in (plain_means(parts), shrunk_means(parts, 1 / 0.3).means)])
     plain, shrunk = np.sqrt(np.mean(found, axis=0))
     assert shrunk <= 1.05 * plain
+
+
+@pytest.mark.parametrize("least", [0.0, -np.inf])
+def test_sums_are_not_made_worse_however_far_apart_they_lie(least):
+    draw = np.random.default_rng()
+    for sums in (np.repeat([-1e6, 1e6], 100), np.repeat([0.0, 1e5], [150, 50]), draw.uniform(0, 300, 200)):
+        exact = np.maximum(sums, least)
+        seen = exact + draw.laplace(0, 10, exact.size)
+        made, errors = shrunk_line(seen, 10.0, least=least, most=np.inf)
+        plain = np.maximum(seen, least)
+        assert np.mean((made - exact) ** 2) <= 1.1 * np.mean((plain - exact) ** 2)
+        assert (made >= least).all()
+        assert errors.shape == made.shape
 
 
 ROSTER = PersonBudgets.from_tiers({"strict": (0.05, 3000), "open": (1.0, 1000)})

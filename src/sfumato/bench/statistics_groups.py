@@ -63,7 +63,7 @@ def run(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Figures and claims."""
     draw = np.random.default_rng()
-    reps = 2 if quick else 5
+    reps = 2
     every = list(product(SIZES, MEANS, EPSILONS))
     chosen = every[:: len(every) // 12] if quick else every
     cells = []
@@ -178,7 +178,7 @@ def _personal(quick: bool, draw: np.random.Generator, progress: Callable[[str], 
         for groups in (50,) if quick else (50, 500):
             progress(f"groups: budgets of everybody's own, {groups} groups, {'leaning' if leaning else 'independent'}")
             plans, found = _plans(groups, terms, None), []
-            for _ in range(2 if quick else 6):
+            for _ in range(2 if quick else 4):
                 spread = draw.dirichlet(np.full(groups, 0.5))
                 rows = np.stack([draw.multinomial(n, spread) for n in people])
                 means = np.clip(0.5 + 0.1 * draw.standard_normal(groups), 0, 1)
