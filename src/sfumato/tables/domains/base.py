@@ -105,7 +105,7 @@ class Domain(Cells):
         """
 
     def steps(self, kind: Any, *, what: str) -> Sequence[Callable[[Expr], Expr]]:
-        """How a column of the type `kind` becomes that of `column`, if in steps that each are computed once; `what` names it.
+        """How a column of the type `kind` becomes that of `column`, in steps that each are computed once; `what` names it.
 
         The last one makes whole numbers. By default there are none, and `column` is asked to do it all.
         """

@@ -1,12 +1,13 @@
 """What dates and timestamps share: whole numbers on a public line (days or seconds since 1970), cut into periods with names.
 
-Everything about the line, such as bounds, clamping, comparisons and sums, is that of whole numbers (`Numeric`); what is added
-here is the calendar. Periods are either intervals of the line (days, weeks, months, quarters, years) or come round again (hours
-of the day, days of the week).
+Everything about the line, such as bounds, clamping, comparisons and sums, is that of whole numbers (`Numeric`); what is
+added here is the calendar. Periods are either intervals of the line (days, weeks, months, quarters, years) or come round
+again (hours of the day, days of the week).
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -223,7 +224,7 @@ class Dated(Domain):
         return self.high - self.low
 
     def lattice(self, steps: int | None = None, *, what: str = "the column") -> Lattice:
-        """Days or seconds since `first`, in `steps` steps; without `steps` one for each. `what` names the column in errors."""
+        """Days or seconds since `first`, in `steps` steps, by default one for each; `what` names the column in errors."""
         whole = self.high - self.low
         if steps is None and whole > MAX_STEPS:
             raise InputError(f"{what} spans {whole:,} seconds, more than the 2^30 steps of a lattice; give steps=1000000")
@@ -268,8 +269,8 @@ class Dated(Domain):
     def may_compare(self, op: Op, value: Any, witness: Any) -> bool:
         start, end = period(value, seconds=self.unit == DAY)
         if op in ("=", "!="):
-            return (start <= witness <= end) == (op == "=")
-        return COMPARISONS[op](witness, start if op in ("<", ">=") else end)
+            return bool((start <= witness <= end) == (op == "="))
+        return bool(COMPARISONS[op](witness, start if op in ("<", ">=") else end))
 
     def cell_of_witness(self, witness: Any) -> int:
         return int(self.cells_of_numbers(np.array([int(witness)]))[0])
@@ -286,7 +287,7 @@ class Dated(Domain):
     def pieces(self, atoms: Sequence[Atom]) -> Sequence[tuple[Any, float]]:
         """Stretches of the line between the periods that `atoms` name, by length; where periods come round, by cell too."""
         cuts, whole = self._cuts(atoms), self.high + 1 - self.low
-        stretches = list(zip(cuts, cuts[1:], strict=False))
+        stretches = list(itertools.pairwise(cuts))
         if self.rounds is None or not any(isinstance(a, InCells) for a in atoms):
             return [(a, (b - a) / whole) for a, b in stretches]
         found = [

@@ -27,7 +27,7 @@ class Date(Dated):
     Parameters
     ----------
     first, last : str
-        The public range, both ends included: ``'2024-01-01'``, or a month or a year, which stand for their first and last day.
+        The public range, both ends included: ``'2024-01-01'``, or a month or year, which stand for their first and last day.
     by : {"day", "week", "month", "quarter", "year", "day of week"}
         What a cell is. Weeks are those of ISO 8601.
     outside : {"clamp", "other"}, optional
@@ -65,9 +65,9 @@ class Date(Dated):
 class Timestamp(Dated):
     """Times between two public ones, to the second, on the clocks of one time zone.
 
-    Read are timestamp and date columns and ISO text such as ``2024-03-05 14:30``, with ``Z`` or ``+02:00`` behind it if it is
-    an instant; anything else is missing. **A time without a zone is one on the clocks of `zone`; an instant becomes what these
-    clocks showed.** Fractions of a second are cut off.
+    Read are timestamp and date columns and ISO text such as ``2024-03-05 14:30``, with ``Z`` or ``+02:00`` behind it if it
+    is an instant; anything else is missing. **A time without a zone is one on the clocks of `zone`; an instant becomes what
+    these clocks showed.** Fractions of a second are cut off.
 
     Parameters
     ----------

@@ -4,9 +4,10 @@ A value is held as a whole number of its last place: 12.34 with two places as 12
 (`Numeric`). It is read as a double first, like any number, and put to the nearest place.
 
 *Why that is exact.* Let v have at most p decimals and k = v 10^p with |k| <= 2^49. The double that is read is off by at most
-2^-52 |v|: some engines round twice between a decimal and a double. Its product with 10^p, which is a double itself, is rounded
-by another 2^-53 of itself, so it differs from k by at most 3/16 and a little of second order; adding 1/2 rounds by at most 1/16;
-and the floor of a number between k + 1/4 and k + 3/4, give or take that little, is k. Values with more places go to the nearest.
+2^-52 |v|: some engines round twice between a decimal and a double. Its product with 10^p, which is a double itself, is
+rounded by another 2^-53 of itself, so it differs from k by at most 3/16 and a little of second order; adding 1/2 rounds by
+at most 1/16; and the floor of a number between k + 1/4 and k + 3/4, give or take that little, is k. Values with more places
+go to the nearest.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from sfumato.tables.values import numbers
 
 MOST_PLACES = 9
 MOST_SCALED = 2**49
+_ENDS = ("low", "high")
 
 
 @register
@@ -96,7 +98,7 @@ class Decimals(Domain):
     @cached_property
     def whole(self) -> Numeric:
         """The same in whole last places."""
-        ends = {key: self._whole(getattr(self, key), key) for key in ("low", "high") if getattr(self, key) is not None}
+        ends: dict[str, Any] = {key: self._whole(getattr(self, key), key) for key in _ENDS if getattr(self, key) is not None}
         edges: Any = None if self.edges is None else [self._whole(e, "an edge") for e in self._listed_edges()]
         more: dict[str, Any] = {"outside": self.outside, "other": bool(self.other), "taxonomy": self.taxonomy}
         return Numeric(**ends, bins=self.bins, edges=edges, integer=True, **more)
@@ -204,7 +206,7 @@ class Decimals(Domain):
         return self.whole.whole_steps
 
     def lattice(self, steps: int | None = None, *, what: str = "the column") -> Lattice:
-        """The lattice of `steps` steps between the bounds; without `steps`, the decimals. `what` names the column in errors."""
+        """The lattice of `steps` steps between the bounds, by default the decimals; `what` names the column in errors."""
         whole = int(self.whole.high) - int(self.whole.low)
         if steps is None and whole > MAX_STEPS:
             raise InputError(f"{what} spans {whole:,} decimals, more than the 2^30 steps of a lattice; give steps=1000000")

@@ -1,10 +1,10 @@
 """Dates and times as expressions for engines: whole days or seconds since 1970, which no row can make fail.
 
 Engines differ on casts of text, on rounding fractions of a second and on years beyond the calendar, and some dates are
-infinite. So values of a date type are first held between the public bounds, then taken apart into year, month and day, which
-all engines do alike; text is compared with one pattern, replaced by a harmless date where it does not fit, and taken apart by
-its positions. What is used more than once is a step of its own: a search among the changes of a zone's clocks, or among
-months, would otherwise repeat the reading of the text at every turn.
+infinite. So values of a date type are first held between the public bounds, then taken apart into year, month and day,
+which all engines do alike; text is compared with one pattern, is missing where it does not fit, and taken apart by its
+positions. What is used more than once is a step of its own: a search among the changes of a zone's clocks, or among months,
+would otherwise repeat the reading of the text at every turn.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _day_of_text(text: Expr) -> Expr:
 
 
 def _second_of_text(text: Expr, *, marked: bool) -> Expr:
-    """Seconds since 1970, instants in UTC and others as they are; `marked` are twice as many, and one more for an instant."""
+    """Seconds since 1970, instants in UTC and others as they are; `marked` are twice as many, one more for an instant."""
     import ibis
 
     value, exists = _day(text)

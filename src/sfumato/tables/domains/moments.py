@@ -6,7 +6,7 @@ value                         as a day or second
 date                          itself; as a time, its midnight
 datetime, pandas.Timestamp    itself; with a time zone, an instant; fractions of a second are cut off
 numpy.datetime64              itself, without a time zone
-text                          ``2024-03-05``, with ``T14:30`` or `` 14:30:05.25`` behind it, and ``Z`` or ``+02:00`` behind that
+text                          ``2024-03-05``, with ``T14:30`` or `` 14:30:05.25`` behind it, and then ``Z`` or ``+02:00``
 anything else                 missing: numbers, periods, text in any other form, days that no calendar has
 ============================  ==========================================================================
 

@@ -1,8 +1,8 @@
 """The calendar in whole numbers: days and seconds since 1970, periods with names, and what a quoted literal stands for.
 
-A **literal stands for the whole period that it names**: '2024' for a year, '2024 Q1', '2024-03', '2024-W12', '2024-03-05' for
-a day, '2024-03-05 14:30' for a minute, '2024-03-05 14:30:05' for a second. So ``x <= '2024-03'`` takes in all of March, and
-``x between '2024-01-01' and '2024-12-31'`` all of the last day.
+A **literal stands for the whole period that it names**: '2024' for a year, '2024 Q1', '2024-03', '2024-W12', '2024-03-05'
+for a day, '2024-03-05 14:30' for a minute, '2024-03-05 14:30:05' for a second. So ``x <= '2024-03'`` takes in all of
+March, and ``x between '2024-01-01' and '2024-12-31'`` all of the last day.
 
 Weeks are those of ISO 8601: they begin on Monday and belong to the year in which their Thursday lies.
 """
@@ -46,11 +46,9 @@ def date_of(number: int) -> datetime.date:
 
 
 def start_of(day: datetime.date, by: str) -> datetime.date:
-    """The first day of the period that a day lies in; of the first week of year 1, and its months, the calendar's first day."""
-    if by == "week":
-        return datetime.date.fromordinal(max(1, day.toordinal() - day.weekday()))
+    """The first day of the month, quarter or year that a day lies in."""
     month = {"year": 1, "quarter": (day.month - 1) // 3 * 3 + 1}.get(by, day.month)
-    return day if by == "day" else day.replace(month=month, day=1)
+    return day.replace(month=month, day=1)
 
 
 def name_of(day: datetime.date, by: str) -> str:

@@ -1,8 +1,8 @@
 """Time zones as public tables: by how many seconds the clocks of a zone differ from UTC, and since when.
 
-Engines have time zones of their own, and each knows another edition of the rules. Here the rules come from one place, Python's
-`zoneinfo`, and become comparisons with the few instants at which a zone changed its clocks, alike for every engine and in
-memory. Only changes between the years of the public range matter.
+Engines have time zones of their own, and each knows another edition of the rules. Here the rules come from one place,
+Python's `zoneinfo`, and become comparisons with the few instants at which a zone changed its clocks, alike for every engine
+and in memory. Only changes between the years of the public range matter.
 """
 
 from __future__ import annotations
