@@ -31,15 +31,31 @@ if TYPE_CHECKING:
         Seeded,
     )
     from sfumato.releases.opening import open
-    from sfumato.tables import Categorical, Numeric, PrivacyUnit, Roster, Schema, Taxonomy
+    from sfumato.tables import (
+        Boolean,
+        Categorical,
+        Date,
+        Decimals,
+        Note,
+        Numeric,
+        PrivacyUnit,
+        Roster,
+        Schema,
+        Taxonomy,
+        Timestamp,
+    )
 
 _NAMES = {
     "AttributeBudgets": "sfumato.privacy",
+    "Boolean": "sfumato.tables",
     "Categorical": "sfumato.tables",
     "Charge": "sfumato.privacy",
+    "Date": "sfumato.tables",
+    "Decimals": "sfumato.tables",
     "Guarantee": "sfumato.privacy",
     "Ledger": "sfumato.ledger",
     "Meter": "sfumato.privacy",
+    "Note": "sfumato.tables",
     "Numeric": "sfumato.tables",
     "PersonBudgets": "sfumato.privacy",
     "PrivacyUnit": "sfumato.tables",
@@ -49,17 +65,22 @@ _NAMES = {
     "Seeded": "sfumato.privacy",
     "SfumatoError": "sfumato.errors",
     "Taxonomy": "sfumato.tables",
+    "Timestamp": "sfumato.tables",
     "open": "sfumato.releases.opening",
 }
 _FAMILIES = ("attributes", "classifiers", "grids", "histograms", "people", "privacy")
 
 __all__ = [
     "AttributeBudgets",
+    "Boolean",
     "Categorical",
     "Charge",
+    "Date",
+    "Decimals",
     "Guarantee",
     "Ledger",
     "Meter",
+    "Note",
     "Numeric",
     "PersonBudgets",
     "PrivacyUnit",
@@ -69,6 +90,7 @@ __all__ = [
     "Seeded",
     "SfumatoError",
     "Taxonomy",
+    "Timestamp",
     "attributes",
     "classifiers",
     "grids",
