@@ -34,7 +34,7 @@ def _read(cells: NDArray[np.int64]) -> Callable[..., Exact[Any]]:
     """Weighted margins of counts per person group."""
 
     def read(weights: NDArray[np.int64], margin: tuple[int, ...]) -> Exact[Any]:
-        table = np.tensordot(weights, cells, axes=1)
+        table = np.tensordot(weights, cells, axes=1).astype(np.float64)
         return Exact(summed(table, tuple(range(table.ndim)), margin).astype(np.int64))
 
     return read

@@ -12,6 +12,7 @@ from sfumato.cli.app import Json, app, console, print_json
 
 if TYPE_CHECKING:
     from sfumato.releases.batch import Outcome
+    from sfumato.results import Result
 
 PlanFile = Annotated[Path, typer.Argument(help="The plan, a TOML file.")]
 
@@ -94,10 +95,21 @@ def stopped_sentence(stopped: Any) -> str:
 
 def outcome_record(outcome: Outcome) -> dict[str, Any]:
     """One release of a plan as JSON, with its figures."""
+    result = outcome.result
     return {
         "name": outcome.name,
         "folder": str(outcome.folder),
         "repeated": outcome.repeated,
-        "result": outcome.result.to_dict(),
+        "answer": answer_record(result),
+        "result": result.to_dict(),
         "certificate": outcome.certificate,
     }
+
+
+def answer_record(result: Result) -> Any:
+    """The figures as they are printed: a value with its intervals, or the rows of the table."""
+    from sfumato.people.estimate import Estimate
+
+    if isinstance(result, Estimate):
+        return result.headline().to_dict()
+    return result.to_frame().to_dict(orient="records")

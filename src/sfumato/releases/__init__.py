@@ -1,8 +1,8 @@
 """A plan file, priced from public facts, run through the ledger, written as an artefact with its certificate.
 
 In Python, `open` gives a `Table` to preview and release from (`sfumato.open` is the same). For a plan file, `load` reads it,
-`preview` prices it and `release` runs it; `read_result` reads a folder that was released. `people` gives the people of a
-plan with a living roster, `receipt_page` a page for one of them. Names load when they are used.
+`preview` prices it and `release` runs it; `read_result` reads a folder that was released, and `verify` checks one. `people`
+gives the people of a plan with a living roster, `receipt_page` a page for one of them. Names load when they are used.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from sfumato.releases.plan_people import people
     from sfumato.releases.receipts import receipt_page
     from sfumato.releases.session import Table
+    from sfumato.releases.verification import Check, Verification, verify
     from sfumato.releases.wanted import Needed
 
 _HOME = {
+    "Check": "verification",
     "Curves": "curves",
     "Needed": "wanted",
     "Outcome": "batch",
@@ -33,6 +35,7 @@ _HOME = {
     "Priced": "pipeline",
     "StoppedError": "batch",
     "Table": "session",
+    "Verification": "verification",
     "load": "batch",
     "open": "opening",
     "people": "plan_people",
@@ -40,9 +43,11 @@ _HOME = {
     "read_result": "folder",
     "receipt_page": "receipts",
     "release": "batch",
+    "verify": "verification",
 }
 
 __all__ = [
+    "Check",
     "Curves",
     "Needed",
     "Outcome",
@@ -52,6 +57,7 @@ __all__ = [
     "Priced",
     "StoppedError",
     "Table",
+    "Verification",
     "load",
     "open",
     "people",
@@ -59,6 +65,7 @@ __all__ = [
     "read_result",
     "receipt_page",
     "release",
+    "verify",
 ]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from sfumato.errors import InputError
 from sfumato.offers import GAPS, Errors, Offer, gap_name
-from sfumato.privacy.units import Epsilon
+from sfumato.privacy.units import Epsilon, as_epsilon
+from sfumato.releases.attribute_charges import attribute_charges
 from sfumato.releases.curves import Curves, curves
 from sfumato.releases.pipeline import Priced
 from sfumato.releases.wanted import Pricing, Unit
@@ -36,6 +38,8 @@ class Asked(Common, total=False):
     where: str | None
     column: str | None
     columns: Sequence[str] | None
+    by: Sequence[str] | None
+    of: str | None
     target: str | None
     attributes: Sequence[str] | None
     selectivity: float | None
@@ -44,10 +48,16 @@ class Asked(Common, total=False):
     bin_budgets: Sequence[float] | None
     nonnegative: bool | None
     total: float | None
+    quantiles: Sequence[float] | None
+    risk: float | None
+    interval: float | None
     margins: str | int | Sequence[int] | None
     whole: bool | None
     k: int | None
     counts: bool | None
+    catalogue: Any
+    budgets: Mapping[str, Epsilon] | None
+    utility: str | None
 
 
 class Preview(Sequence[Offer]):
@@ -72,6 +82,11 @@ class Preview(Sequence[Offer]):
     def notes(self) -> tuple[str, ...]:
         """What public facts say beside the prices."""
         return (*self.priced.notes, *self.findings)
+
+    @property
+    def attributes(self) -> dict[str, Decimal]:
+        """What each attribute that the release shows would be charged, in ε."""
+        return {name: as_epsilon(nano) for name, nano in attribute_charges(self.priced).items()}
 
     def __len__(self) -> int:
         return len(self.priced.offers)

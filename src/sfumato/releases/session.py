@@ -144,7 +144,7 @@ class Table(Questions, WithHeads):
 
         Parameters
         ----------
-        kind : "count", "sum", "mean", "histogram", "table", "top" or "synthesize"
+        kind : "count", "sum", "mean", "quantile", "histogram", ...
             What is asked.
         asked
             `where`, `column`, `columns`, `target` and the other keys of the kind, and what the class lists. Without
@@ -275,12 +275,14 @@ class Table(Questions, WithHeads):
     def _request(self, kind: str, given: Mapping[str, Any]) -> Request:
         keys = {k: v for k, v in given.items() if k != "parameters"} | dict(given.get("parameters") or {})
         asked = {k: v for k, v in keys.items() if v is not None}
-        return parse_request({"name": kind, "kind": kind, **asked}, "the request")
+        return cast("Request", parse_request({"name": kind, "kind": kind, **asked}, "the request"))
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, columns {', '.join(self.schema.names)}, ledger {self._kept.words})"
 
     def _repr_html_(self) -> str:
         """For notebooks: the public domains of the columns. Nothing is read."""
-        rows = (f"<tr><td>{escape(n)}</td><td>{escape(in_words(self.schema[n]))}</td></tr>" for n in self.schema.names)
-        return f"<table><caption>{escape(self.name)}</caption>{''.join(rows)}</table>"
+        said = {n: self.schema.note(n).sentence(n, in_words(self.schema[n])) for n in self.schema.names}
+        rows = (f"<tr><td>{escape(name)}</td><td>{escape(words)}</td></tr>" for name, words in said.items())
+        caption = ": ".join(filter(None, (self.name, self.schema.about.title, self.schema.about.description)))
+        return f"<table><caption>{escape(caption)}</caption>{''.join(rows)}</table>"
