@@ -237,11 +237,12 @@ def crosstabs() -> dict[str, Any]:
         "tiers": (sf.open(patients(), schema=SCHEMA, budgets=roster, noise=Seeded(16)), {"share": 0.1}),
     }
     for who, (table, price) in tables.items():
-        for kind, asked in {
-            "table": {"columns": ["age", "job", "ill"]},
-            "table of pairs": {"columns": ["age", "job", "ill"], "margins": 2},
-            "top": {"column": "age", "k": 4, "counts": True},
-        }.items():
+        questions: dict[str, Any] = {
+            "table": {"columns": ["age", "job", "ill"] if who == "one" else ["job", "visits"]},
+            "table of singles": {"columns": ["age", "job"], "margins": 1},
+            "top": {"column": "visits", "k": 2, "counts": True},
+        }
+        for kind, asked in questions.items():
             of = kind.split()[0]
             for offer in table.preview(of, **asked, **price):
                 made = table.release(of, **asked, **price, mechanism=offer.mechanism)
