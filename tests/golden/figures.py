@@ -227,7 +227,35 @@ def opened() -> dict[str, Any]:
     return found
 
 
-PARTS = {f.__name__: f for f in (personal, shapes, published, models, own_budgets, histories, opened)}
+def crosstabs() -> dict[str, Any]:
+    """Tables and lists of the most frequent values by every mechanism, with one ε and over tiers."""
+    found: dict[str, Any] = {}
+    counts = {"strict": 1000, "standard": 1000, "open": 1000}
+    roster = sf.Roster.tiers({"strict": 0.05, "standard": 0.5, "open": 2.0}, column="consent", counts=counts)
+    tables = {
+        "one": (sf.open(patients(), schema=SCHEMA, epsilon=20, rows=3000, noise=Seeded(15)), {"epsilon": 0.5}),
+        "tiers": (sf.open(patients(), schema=SCHEMA, budgets=roster, noise=Seeded(16)), {"share": 0.1}),
+    }
+    for who, (table, price) in tables.items():
+        questions: dict[str, Any] = {
+            "table": {"columns": ["age", "job", "ill"] if who == "one" else ["job", "visits"]},
+            "table of singles": {"columns": ["age", "job"], "margins": 1},
+            "top": {"column": "visits", "k": 2, "counts": True},
+        }
+        for kind, asked in questions.items():
+            of = kind.split()[0]
+            for offer in table.preview(of, **asked, **price):
+                made = table.release(of, **asked, **price, mechanism=offer.mechanism)
+                value = made.value if of == "top" else made.value.reshape(-1)[::5]
+                more = made.counts if of == "top" else made.interval("job")
+                told = [offer.expected_rmse, offer.charge.total, value, more]
+                found[f"{who} {kind} {offer.mechanism}"] = told
+    tidy = tables["one"][0].table("job", "ill", "visits", epsilon=0.05, nonnegative=True, whole=True)
+    found["whole"] = tidy.value
+    return found
+
+
+PARTS = {f.__name__: f for f in (personal, shapes, published, models, own_budgets, histories, opened, crosstabs)}
 
 
 def measured(part: str) -> Any:
