@@ -187,7 +187,8 @@ class Mechanism:
     parameters : tuple of Parameter
         What a plan may set.
     needs : tuple of str
-        What must hold for it to be offered: "order" (bins in a meaningful order), "one epsilon", "personal budgets".
+        What must hold for it to be offered: "order" (bins in a meaningful order), "one epsilon", "personal budgets",
+        "by" (a figure per group).
     expected : callable, optional
         Expected error from public facts, as its family defines it.
     rank : mapping of str to int
