@@ -12,7 +12,6 @@ Installed packages may announce theirs under the entry point group ``sfumato.mec
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -318,9 +317,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("hihg", ["low", "high"])
     "did you mean 'high'? Known: low, high"
     """
-    names = [str(k) for k in known]
-    close = difflib.get_close_matches(str(name), names, n=1)
-    return (f"did you mean {close[0]!r}? " if close else "") + f"Known: {', '.join(names)}"
+    from sfumato.tables.words import did_you_mean
+
+    return did_you_mean(name, known)
 
 
 def _load() -> None:

@@ -230,8 +230,6 @@ def _release(
     by: str | None,
 ) -> list[Outcome]:
     """`release`, once `before` was made: nothing, or the head counts that everything else is priced from."""
-    from sfumato.tables import open as open_table
-
     roster = plan.roster()
     facts, _ = facts_of(plan, roster, source)
     if only is not None and only not in [r.name for r in plan.releases]:
@@ -255,12 +253,7 @@ def _release(
         )
         _stop(refusal, seen.refused.request.name, before)
     _folders_are_free(plan, asked, only, source, counted=counting is None)
-    tables = [
-        replace(
-            open_table(plan.source, schema=item.facts.schema, table=plan.table, budgets=item.facts.roster), roster_only=True
-        )
-        for item in priced
-    ]
+    tables = [plan.described(item.facts.schema, item.facts.roster) for item in priced]
     if seen.fresh:
         for table in tables:
             table.check()  # a typo in a path is no fresh budget yet

@@ -69,7 +69,11 @@ def schema_record(priced: Priced) -> dict[str, Any]:
     """The digest of the schema, and the public domains of the columns that the release shows."""
     schema = priced.facts.schema
     names = [name for name in columns_shown(priced.request, priced.facts) if name in schema.names]
-    return {"digest": schema_digest(priced.facts), "columns": {name: in_words(schema[name]) for name in names}}
+    return {
+        "digest": schema_digest(priced.facts),
+        **schema.about.to_plain(),
+        "columns": {name: schema.note(name).sentence(name, in_words(schema[name])) for name in names},
+    }
 
 
 def in_words(domain: Any) -> str:

@@ -195,6 +195,11 @@ def again_priced(priced: Priced, facts: Facts, ledger: Ledger, dataset: str) -> 
     return replace(price(priced.request, facts, life.standing()), foreseen=priced.foreseen)
 
 
+def standing_in(plan: Plan) -> Standing | None:
+    """Where the people of a living roster stand, by the plan's ledger; nothing is written."""
+    return _look(plan)[1]
+
+
 def _look(plan: Plan) -> tuple[Ledger | None, Standing | None]:
     """The ledger and where people stand, if they are known there; the ledger is neither made nor registered in."""
     roster = plan.roster()
