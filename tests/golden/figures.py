@@ -193,6 +193,17 @@ def histories() -> dict[str, Any]:
     return {"policy": policy.rates, "release": [made.counts, made.guarantee.nano]}
 
 
+def profiled() -> dict[str, Any]:
+    """Totals of attributes over a table: price, rates and totals of both mechanisms."""
+    jobs = {"a": {"desk": 1, "travel": 1}, "b": {"desk": 2}, "c": {"outdoors": 1, "travel": 1}, "d": {"outdoors": 1}}
+    table = sf.open(patients(), schema=SCHEMA, epsilon=10, rows=3000, noise=Seeded(14))
+    found: dict[str, Any] = {}
+    for name in ("multilevel", "composition"):
+        made = table.profile("job", catalogue=jobs, budgets={"desk": 0.2}, epsilon=0.5, mechanism=name, where="age >= 20")
+        found[name] = [made.counts, made.policy.rates, made.guarantee.nano, made.expected_rmse]
+    return found
+
+
 def opened() -> dict[str, Any]:
     """Through the front door: previews, charges and answers of `sf.open`."""
     found: dict[str, Any] = {}
@@ -285,7 +296,10 @@ def grouped() -> dict[str, Any]:
     return found
 
 
-PARTS = {f.__name__: f for f in (personal, shapes, published, models, own_budgets, histories, opened, crosstabs, grouped)}
+PARTS = {
+    f.__name__: f
+    for f in (personal, shapes, published, models, own_budgets, histories, opened, crosstabs, grouped, profiled)
+}
 
 
 def measured(part: str) -> Any:
