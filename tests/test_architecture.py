@@ -30,6 +30,11 @@ STATED = {
     "people.histogram": {"histograms.bins", "histograms.result"},
     "people.mechanisms.adaptive_cells": {"histograms.bins"},
     "people.offers": {"histograms.offers"},
+    # Quantiles of groups and of people with budgets of their own.
+    "statistics.quantiles": {"histograms.bins", "people.headline"},
+    "statistics.quantile_intervals": {"people.error_law"},
+    "statistics.quantile_plan": {"people.gaps", "people.question"},
+    "statistics.quantile_offers": {"histograms.bins", "people.gaps"},
     # Models that are counted on a grid.
     "classifiers.counting.additive": {
         "grids.publishers.stacking",

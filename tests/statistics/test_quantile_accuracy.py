@@ -56,6 +56,16 @@ def test_the_expected_rank_error_is_what_simulations_show(shares):
     assert np.sqrt((errors**2).mean()) == pytest.approx(plan.expected_rmse, rel=0.2)
 
 
+def test_the_share_beyond_an_end_holds_as_often_as_it_says():
+    values = SHAPES["long tail"]
+    _, low = runs(values, ("1/20",), 0.5, 0.3, 100)
+    _, high = runs(values, ("19/20",), 0.5, 0.3, 100)
+    below = [(values < f.points[0]).mean() <= f.around.share_below(0, 0.05) for f in low]
+    above = [(values > f.points[0]).mean() <= f.around.share_above(0, 0.05) for f in high]
+    assert np.mean(below + above) >= 0.9
+    assert np.mean([f.around.share_above(0, 0.05) for f in high]) < 0.2
+
+
 def test_halving_is_better_than_a_choice_each():
     values, shares = np.arange(6000), [Fraction(i, 10) for i in range(1, 10)]
     _, halved = runs(values, shares, 0.5, 0.0, 12, size=values.size)
