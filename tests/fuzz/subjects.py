@@ -103,6 +103,8 @@ def asked_of_table(kind: str, asked: Asked, tape: Tape) -> Any:
             made = table.mean("age", epsilon=1)
         case "sum":
             made = table.sum("age", epsilon=1)
+        case "quantile":
+            made = table.quantile("age", [0.25, 0.5, 0.75], epsilon=1)
         case _:
             made = table.synthesize(target="ill", epsilon=1)
     return _Stored(made)
@@ -147,7 +149,7 @@ def _subjects() -> dict[str, Subject]:
                 )
     found["personal histogram"] = (partial(personal_histogram, plan_histogram), tables.granted)
     found["adaptive personal histogram"] = (partial(personal_histogram, plan_adaptive_histogram), tables.granted)
-    for kind in ("count", "histogram", "synthesize"):
+    for kind in ("count", "histogram", "quantile", "synthesize"):
         found[f"table.{kind}"] = (partial(asked_of_table, kind), tables.tables)
     return found
 

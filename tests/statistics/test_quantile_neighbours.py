@@ -108,6 +108,7 @@ def test_no_answer_tells_more_than_was_paid(targets, rows, neighbours):
         here = counts if neighbours == "absence" else with_one(counts, int(rng.integers(6)))
         found = replay(released(plan, rows, neighbours), here, there, source=seed)
         assert found.same_output
+        assert all(call.loss <= call.charged for call in found.calls)
         assert found.loss <= plan.charge.total
         largest = max(largest, found.loss)
     assert largest > 0.15 * plan.charge.total  # the test looks at something
@@ -137,6 +138,18 @@ def test_everybody_pays_their_own_budget_at_most(make, targets):
         found = replay(run, table, more, source=seed)
         assert found.same_output
         assert found.loss <= plan.charge.people[group]
+        assert all(call.loss <= call.here.charged[group] for call in found.calls)
+
+
+def test_a_record_that_may_leave_for_another_branch_pays_half_on_either_side():
+    def run(counts, source):
+        meter = Meter(neighbours="replacement", source=source)
+        return choose_point(meter, Exact(counts), Fraction(9, 10), nano=10**9, label="quantile")
+
+    counts = np.array([400, 0, 100, 0, 10])
+    found = [replay(run, counts, with_one(counts, place)).calls[0] for place in range(5)]
+    assert max(call.loss for call in found) == pytest.approx(10**9, rel=1e-6)
+    assert found[0].charged == pytest.approx(2 * 10**9, rel=1e-6)
 
 
 def test_the_price_is_reached():
