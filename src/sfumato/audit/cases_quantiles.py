@@ -28,7 +28,9 @@ def _case(name: str, plan: QuantilePlan, pair: tuple[Any, Any], claimed: int, wo
     def fit(table: NDArray[np.int64], meter: Meter) -> list[NDArray[Any]]:
         weights = np.ones(1, dtype=np.int64) if plan.weights is None else plan.weights
         found = plan.run(Exact(table).map(lambda counts: weights @ np.atleast_2d(counts)), meter)
-        return [found.points] if found.around is None else [found.points, found.ends, found.around.cells]
+        assert found.ends is not None
+        assert found.around is not None
+        return [found.points, found.ends, found.around.cells]
 
     def meter(source: Source) -> Meter:
         return Meter.under(plan.terms.up_to(plan.charge), source=source)
