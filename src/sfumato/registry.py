@@ -119,7 +119,7 @@ class Parameter:
             "flag": isinstance(value, bool),
             "whole": _is_number(value) and value == int(value),
             "number": _is_number(value),
-            "numbers": value is not numbers[0] and all(_is_number(v) for v in numbers),
+            "numbers": isinstance(value, list | tuple) and bool(value) and all(_is_number(v) for v in value),
             "epsilon": not isinstance(value, bool),
             "file": True,
             "any": True,

@@ -296,9 +296,37 @@ def grouped() -> dict[str, Any]:
     return found
 
 
+def ranks() -> dict[str, Any]:
+    """Quantiles of everybody, of groups and of tiers."""
+    found: dict[str, Any] = {}
+    everyone = sf.open(patients(), schema=SCHEMA, epsilon=20, rows=3000, noise=Seeded(15))
+    roster = sf.Roster.tiers(
+        {"strict": 0.05, "standard": 0.5, "open": 2.0},
+        column="consent",
+        counts={"strict": 1000, "standard": 1000, "open": 1000},
+    )
+    tiers = sf.open(patients(), schema=SCHEMA, budgets=roster, noise=Seeded(16))
+    asked: dict[str, dict[str, Any]] = {
+        "quantile": {"column": "age", "quantiles": [0.1, 0.25, 0.5, 0.75, 0.9]},
+        "median": {"column": "visits", "by": ["job"]},
+        "min": {"column": "age"},
+        "max": {"column": "age", "where": "job = 'a'"},
+    }
+    for kind, keys in asked.items():
+        for table, price in (
+            (everyone, {"epsilon": 0.5}),
+            (tiers, {"share": 0.1}),
+            (tiers, {"share": 0.1, "independent": True}),
+        ):
+            made = table.release(kind, **price, **keys)
+            told = [made.values, made.low, made.high, made.outside, made.expected_rmse, made.guarantee.nano]
+            found[f"{kind} {made.mechanism} {'epsilon' in price}"] = told
+    return found
+
+
 PARTS = {
     f.__name__: f
-    for f in (personal, shapes, published, models, own_budgets, histories, opened, crosstabs, grouped, profiled)
+    for f in (personal, shapes, published, models, own_budgets, histories, opened, crosstabs, grouped, profiled, ranks)
 }
 
 

@@ -36,6 +36,7 @@ AGGREGATES = {
     "marginals": lambda d: d.marginals(["x", ["x", "s"]]),
     "one marginal": lambda d: d.marginals(["x"]),
     "sum": lambda d: d.sum("x"),
+    "points": lambda d: d.points("x", by=["s"], budgets=GROUPS),
     "group_sums": lambda d: d.group_sums(GROUPS, measure="x"),
     "weighted_sums": lambda d: d.weighted_sums(10**9),
     "weighted_sums by": lambda d: d.weighted_sums(10**9, by=["s"]),
