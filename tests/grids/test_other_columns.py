@@ -8,7 +8,9 @@ import sfumato as sf
 from sfumato.errors import InputError
 from sfumato.grids import PrivBayes, PrivPfC, Synopsis, preview_synthesize
 from sfumato.grids.published.marginals import unfolded, widths
-from sfumato.privacy import NANO, PersonBudgets, Seeded
+from sfumato.grids.publishers.task import Task
+from sfumato.privacy import NANO, Meter, PersonBudgets, Seeded
+from sfumato.records.coding import Coding
 from sfumato.records.levels import Levels
 from sfumato.testing import replay
 
@@ -44,9 +46,11 @@ def test_the_share_of_a_rare_class_is_not_biased(grids):
     """Twenty releases: the mean is within its standard error, and the noise is what the release says; clipping fails."""
     frame = table(8000)
     truth = float((frame["rent"] == "none").mean())
+    records, task = Coding.of(SCHEMA, target="rent").records(frame, frame["rent"]), Task.of(SCHEMA, "rent")
     shares, said, clipped = [], [], []
     for seed in range(20):
-        synopsis = released(frame, 0.5, seed, grids=grids, widest=2, most=60)
+        publisher = PrivPfC(epsilon=0.5, target="rent", grids=grids, widest=2, most=60)
+        synopsis = publisher.release(records, task, Meter(source=Seeded(seed)))
         counts = synopsis.counts.sum(axis=1)
         shares.append(counts[0] / counts.sum())
         said.append(synopsis.class_shares["none"])
@@ -159,7 +163,7 @@ def test_unfolded_shares_beat_the_counts_where_noise_is_large_and_equal_them_whe
             clipped = np.maximum(noisy, 0)
             raw.append(np.abs(clipped / clipped.sum() - shape).sum())
             made.append(np.abs(unfolded(noisy, widths(levels), levels, total=1000, variance=3200) - shape).sum())
-        assert np.mean(made) < 0.6 * np.mean(raw)
+        assert np.mean(made) < 0.75 * np.mean(raw)
     exact = unfolded(np.arange(32) * 1000, widths(levels), levels, total=496_000, variance=2)
     assert exact == pytest.approx(np.arange(32) / 496, abs=1e-4)
 
