@@ -52,8 +52,7 @@ def cells_of(domain: Domain, column: Any) -> NDArray[np.int64]:
     >>> cells_of(Categorical(["F", "M"]), ["M", "F", None, 3]).tolist()
     [1, 0, -1, -1]
     """
-    cells = domain.places(column)
-    return np.where(cells < 0, domain.size - 1, cells) if domain.other else cells
+    return domain.cells(column)
 
 
 def leaves_of(attribute: Attribute, column: Any) -> NDArray[np.int64]:
