@@ -64,7 +64,16 @@ class HistogramClassifier(CountingClassifier):
             # What the most generous people may lose; the others lose less by their weights.
             epsilon = as_epsilon(Nano(self._budget(meter) * weighing.top * meter.terms.factor))
             rows = int(weighing.heads.sum())
-        publisher = PrivPfC(epsilon=epsilon, target=name, grids=self.grids, most=self.most, split=self.split, rows=rows)
+        publisher = PrivPfC(
+            epsilon=epsilon,
+            target=name,
+            grids=self.grids,
+            most=self.most,
+            split=self.split,
+            rows=rows,
+            cleaning="clip",
+            others=0.0,  # a model has no use for the columns outside
+        )
         weights = Weights(weighing.groups, None if weighing.even else weighing.heads)
         self.synopsis_ = publisher.release(records, task, meter, weights=weights)
         self.trained_ = self.synopsis_.classifier(None if self.estimator is None else clone(self.estimator))
