@@ -40,7 +40,7 @@ STATED = {
     "classifiers.counting.additive_settings": {"grids.publishers.automatic"},
     "classifiers.counting.histogram": {"grids.publishers.privpfc", "grids.publishers.task"},
     # Linear models of people with budgets of their own.
-    "classifiers.linear.erm": {"people.ensembles"},
+    "classifiers.linear.estimator": {"people.ensembles"},
     "classifiers.linear.personal": {"people.mechanisms.affine", "people.mechanisms.sampling", "people.partition"},
 }
 

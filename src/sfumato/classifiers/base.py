@@ -9,6 +9,7 @@ state the right weights and spreads.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.classifiers.fits import CountedFits
+from sfumato.classifiers.learning import Learner
 from sfumato.errors import InputError
-from sfumato.privacy import SECURE, Charge, Epsilon, Exact, Meter, Nano, Source, positive_nano
+from sfumato.ledger import Ledger
+from sfumato.privacy import SECURE, Charge, Epsilon, Exact, Meter, Nano, PersonBudgets, Source, positive_nano
 from sfumato.records.coding import Coding
 from sfumato.records.opened import need_rows
 from sfumato.records.records import Records
@@ -28,7 +31,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateClassifier(CountedFits, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateClassifier(Learner, CountedFits, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators.
 
     Parameters
@@ -43,6 +46,10 @@ class PrivateClassifier(CountedFits, ClassifierMixin, BaseEstimator):  # type: i
         Public classes, if the schema has no target column.
     source : Source, optional
         Random bits; secure unless given. `Seeded` is for experiments: the guarantee then says *not private*.
+    ledger : Ledger, path or address, optional
+        Where every fit is charged before a row is read (see `charging`).
+    dataset : str, optional
+        The name of the table in that ledger.
     """
 
     epsilon: Epsilon = 1.0
@@ -50,6 +57,8 @@ class PrivateClassifier(CountedFits, ClassifierMixin, BaseEstimator):  # type: i
     target: str | None = None
     classes: Any = None
     source: Source | None = None
+    ledger: Ledger | str | Path | None = None
+    dataset: str | None = None
 
     def fit(self, X: Any, y: Any) -> Any:
         """Train, and set `guarantee_`.
@@ -73,7 +82,8 @@ class PrivateClassifier(CountedFits, ClassifierMixin, BaseEstimator):  # type: i
         self._coding = coding
         self.classes_ = coding.classes
         self.n_features_in_ = len(coding.attributes)
-        self._train(records, meter)
+        with self._charged(meter):
+            self._train(records, meter)
         self.meter_ = meter
         self.guarantee_ = meter.guarantee()
         self._count_fit(X, self.guarantee_.nano, private=meter.private)
@@ -82,15 +92,24 @@ class PrivateClassifier(CountedFits, ClassifierMixin, BaseEstimator):  # type: i
     def predict_proba(self, X: Any) -> Floats:
         """Class probabilities of the rows of `X`, one column per class."""
         check_is_fitted(self, "guarantee_")
-        scores = self._scores(self._coding.leaves(X))
-        scores = scores - scores.max(axis=1, keepdims=True)
-        share = np.exp(np.maximum(scores, -700.0))
-        return np.asarray(share / share.sum(axis=1, keepdims=True))
+        return self._coded_shares(self._coding.leaves(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class labels of the rows of `X`."""
         check_is_fitted(self, "guarantee_")
-        return np.asarray(self.classes_[self._scores(self._coding.leaves(X)).argmax(axis=1)])
+        return self._coded_labels(self._coding.leaves(X))
+
+    def _coded_shares(self, leaves: NDArray[np.int32]) -> Floats:
+        scores = self._scores(leaves)
+        scores = scores - scores.max(axis=1, keepdims=True)
+        share = np.exp(np.maximum(scores, -700.0))
+        return np.asarray(share / share.sum(axis=1, keepdims=True))
+
+    def _coded_labels(self, leaves: NDArray[np.int32]) -> NDArray[Any]:
+        return np.asarray(self.classes_[self._scores(leaves).argmax(axis=1)])
+
+    def _learn(self, records: Exact[Any], meter: Meter, budgets: PersonBudgets | None) -> None:
+        self._train(records, meter)
 
     def _budget(self, meter: Meter) -> Nano:
         """What the steps may cost one record: the limit divided by the rows that a person may own."""
