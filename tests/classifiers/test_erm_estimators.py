@@ -52,7 +52,7 @@ def test_weighted_is_better_than_minimum_on_average():
             [
                 roc_auc_score(
                     y,
-                    PrivateLogisticRegression(bounds=(-1, 1), mechanism=m, source=Seeded(s))
+                    PrivateLogisticRegression(bounds=(-1, 1), budgeting=m, source=Seeded(s))
                     .fit(X, y, budgets=granted)
                     .decision_function(X),
                 )
