@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         RecipientBudgets,
         Seeded,
     )
+    from sfumato.releases.loading import load
     from sfumato.releases.opening import open
     from sfumato.tables import Categorical, Numeric, PrivacyUnit, Roster, Schema, Taxonomy
 
@@ -49,6 +50,7 @@ _NAMES = {
     "Seeded": "sfumato.privacy",
     "SfumatoError": "sfumato.errors",
     "Taxonomy": "sfumato.tables",
+    "load": "sfumato.releases.loading",
     "open": "sfumato.releases.opening",
 }
 _FAMILIES = ("attributes", "classifiers", "grids", "histograms", "people", "privacy")
@@ -73,6 +75,7 @@ __all__ = [
     "classifiers",
     "grids",
     "histograms",
+    "load",
     "open",
     "people",
     "privacy",

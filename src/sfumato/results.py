@@ -25,6 +25,7 @@ _HOMES = {
     "AttributeRelease": "sfumato.attributes.release",
     "Estimate": "sfumato.people.estimate",
     "HeadCounts": "sfumato.people.head_counts",
+    "Model": "sfumato.classifiers.released",
     "Histogram": "sfumato.histograms.result",
     "PersonalHistogram": "sfumato.people.histogram",
     "Synopsis": "sfumato.grids.published.synopsis",

@@ -34,9 +34,12 @@ class Learner:
     ----------
     takes_budgets : bool
         Whether people may have an ε of their own.
+    takes_counts : bool
+        Whether a row of the records may stand for several equal ones: then the engine's counts are used as they are.
     """
 
     takes_budgets: ClassVar[bool] = False
+    takes_counts: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         _coding: Coding
@@ -66,7 +69,9 @@ class Learner:
         self
         """
         if budgets is not None and not self.takes_budgets:
-            raise InputError(f"{type(self).__name__} has one ε for all: give epsilon, or take an estimator that takes budgets")
+            raise InputError(
+                f"{type(self).__name__} has one ε for all: give epsilon, or take an estimator that takes budgets"
+            )
         self._coding, self.classes_, self.n_features_in_ = coding, coding.classes, len(coding.attributes)
         self._learn(records, meter, budgets)
         self.meter_ = meter

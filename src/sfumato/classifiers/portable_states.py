@@ -221,7 +221,9 @@ def _read_grid(model: Any, state: State, arrays: Arrays) -> None:
         for one in cut.get("first_grid", [cut]):
             _check_cut(one, model)
     # The columns are those of the model's schema, whatever else the file says of them.
-    synopsis = Synopsis.from_dict({**told, "attributes": [column_record(a.name, a.domain) for a in model._coding.attributes]})
+    synopsis = Synopsis.from_dict(
+        {**told, "attributes": [column_record(a.name, a.domain) for a in model._coding.attributes]}
+    )
     cells = math.prod(synopsis.shape)
     if synopsis.noisy.shape != (classes, cells):
         raise InputError("its grid is not one over its columns and classes")

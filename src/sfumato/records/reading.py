@@ -58,9 +58,7 @@ def read_records(
     return found.map(lambda rows: records_of_cells(*rows, attributes, dataset.schema[target]))
 
 
-def read_rows(
-    dataset: Dataset, attributes: Sequence[Attribute], target: str, *, where: Where = None
-) -> Exact[Records]:
+def read_rows(dataset: Dataset, attributes: Sequence[Attribute], target: str, *, where: Where = None) -> Exact[Records]:
     """Every record as a row of its own, in the order of their cells: what a learner needs that looks at records one by one.
 
     The engine counts distinct rows, as for `read_records`, so all engines give the same rows in the same order.

@@ -35,6 +35,7 @@ class Asked(Common, total=False):
     columns: Sequence[str] | None
     target: str | None
     attributes: Sequence[str] | None
+    estimator: str | None
     selectivity: float | None
     steps: int | None
     purpose: str | None

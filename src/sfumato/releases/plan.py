@@ -169,6 +169,7 @@ def parse_request(given: Any, place: str, *, independent: bool = False) -> Reque
     """
     table = _table(given, place)
     kind = kind_of(_text(table, "kind", place), place)
+    table = kind.spelt(table, place)
     name = _text(table, "name", place)
     if not name.strip() or name in (".", "..") or any(c in name for c in '/\\\0:*?"<>|'):
         raise InputError(f"{place} is called {name!r}, which cannot be a folder name; use letters, digits and dashes")

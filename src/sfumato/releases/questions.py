@@ -10,6 +10,7 @@ from sfumato.releases.asking import Common
 from sfumato.results import Result
 
 if TYPE_CHECKING:
+    from sfumato.classifiers.released import Model
     from sfumato.grids import Network, Synopsis
     from sfumato.histograms import Histogram
     from sfumato.people import Estimate
@@ -142,3 +143,35 @@ class Questions(ABC):
         """
         asked = {"target": target, "where": where, "attributes": attributes}
         return cast("Synopsis | Network", self._release("synthesize", asked, common))
+
+    def model(
+        self,
+        *,
+        target: str,
+        estimator: str | None = None,
+        where: str | None = None,
+        attributes: Sequence[str] | None = None,
+        **common: Unpack[Common],
+    ) -> Model:
+        """A classifier that predicts `target`, trained where the table lives and charged as every other release.
+
+        Parameters
+        ----------
+        target : str
+            The column to predict; categorical in the schema.
+        estimator : str, optional
+            A name of `sfumato mechanisms model`, such as "naive-bayes" or "logistic-regression"; `mechanism` means the
+            same. By default the best by the measured comparison.
+        where : str, optional
+            The condition.
+        attributes : sequence of str, optional
+            The predictors; every other column if left out.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Model
+        """
+        asked = {"target": target, "estimator": estimator, "where": where, "attributes": attributes}
+        return cast("Model", self._release("model", asked, common))

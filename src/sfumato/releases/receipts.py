@@ -42,6 +42,7 @@ _QUESTIONS = {
     "mean": "The average of {columns}",
     "histogram": "How many records there are by {columns}",
     "synthesize": "A made-up table that resembles the real one in {columns}",
+    "model": "A rule that guesses {columns}",
     "head counts": "How many people chose each tier",
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,8 @@ class HistogramClassifier(PrivateClassifier):
     >>> model.score(age, ill), model.synopsis_.grid.startswith("age")
     (1.0, True)
     """
+
+    takes_counts: ClassVar[bool] = True
 
     estimator: Any = None
     publisher: str = "privpfc"
