@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sfumato.classifiers.linear.functional import FunctionalMechanism
     from sfumato.classifiers.linear.local_search import PrivGene, PrivLocal
     from sfumato.classifiers.linear.output_perturbation import OutputPerturbation
+    from sfumato.classifiers.pipelines import check_pipeline
+    from sfumato.classifiers.released import Model
     from sfumato.classifiers.search import PrivateSearch
 
 _NAMES = {
@@ -28,6 +30,7 @@ _NAMES = {
     "FunctionalMechanism": "linear.functional",
     "HistogramClassifier": "counting.histogram",
     "Majority": "counting.baselines",
+    "Model": "released",
     "OutputPerturbation": "linear.output_perturbation",
     "PrivGene": "linear.local_search",
     "PrivLocal": "linear.local_search",
@@ -38,6 +41,7 @@ _NAMES = {
     "PrivateNaiveBayes": "counting.naive_bayes",
     "PrivateSVM": "linear.erm",
     "PrivateSearch": "search",
+    "check_pipeline": "pipelines",
 }
 
 __all__ = [
@@ -45,6 +49,7 @@ __all__ = [
     "FunctionalMechanism",
     "HistogramClassifier",
     "Majority",
+    "Model",
     "OutputPerturbation",
     "PrivGene",
     "PrivLocal",
@@ -55,6 +60,7 @@ __all__ = [
     "PrivateNaiveBayes",
     "PrivateSVM",
     "PrivateSearch",
+    "check_pipeline",
 ]
 
 

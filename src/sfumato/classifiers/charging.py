@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from sfumato.classifiers.fits import is_accounted
+from sfumato.classifiers.pipelines import warn_of_pipeline
 from sfumato.errors import InputError
 from sfumato.ledger import Ledger
 from sfumato.privacy import Charge, Meter, Nano, as_epsilon
@@ -51,6 +53,8 @@ class Entry:
 @contextmanager
 def charged(estimator: Any, meter: Meter) -> Iterator[Entry | None]:
     """Reserve what the Meter of a fit may spend; commit at the end, or keep it as failed."""
+    if meter.private and not is_accounted():
+        warn_of_pipeline()
     if estimator.ledger is None:
         if estimator.dataset is not None:
             raise InputError(f"dataset={estimator.dataset!r} names a dataset of a ledger: give ledger=... as well")
@@ -60,7 +64,13 @@ def charged(estimator: Any, meter: Meter) -> Iterator[Entry | None]:
     limit, budgets = meter.terms.limit, meter.terms.budgets
     total = limit.total if limit is not None else Nano(int(budgets.levels[-1]) if budgets is not None else 0)
     made = type(estimator).__name__
-    request = {"kind": "fit", "mechanism": made, "dataset": name, "fit": uuid4().hex, "target": estimator.target}
+    request = {
+        "kind": "fit",
+        "mechanism": made,
+        "dataset": name,
+        "fit": uuid4().hex,
+        "target": getattr(estimator, "target", None),
+    }
     reservation = ledger.reserve(name, Charge(total), request=request, name=f"fit of {made}")
     try:
         yield Entry(ledger, name, reservation.id)

@@ -32,7 +32,6 @@ def to_portable(estimator: Any) -> tuple[dict[str, Any], Arrays]:
     """Header and arrays of a fitted estimator."""
     from sfumato.classifiers.portable_states import state_of
 
-    estimator = getattr(estimator, "best_estimator_", estimator)  # of a search the model that it chose
     state, arrays = state_of(estimator)
     schema = getattr(estimator, "schema", None)
     return {

@@ -110,7 +110,7 @@ def _rules(model: Any) -> Iterator[list[Any]]:
 
 
 def _cells(model: Any) -> pd.DataFrame:
-    frame = model.synopsis_.to_frame()
+    frame: pd.DataFrame = model.synopsis_.to_frame()
     table, classes = model.cells_.table, model.classes_
     best = np.full(len(frame), model.cells_.fallback) if table is None else table.argmax(axis=1)
     frame["predicts"] = [str(classes[i]) for i in best]
@@ -147,7 +147,7 @@ def _bars(model: Any) -> tuple[list[str], np.ndarray[Any, Any], str]:
     frame = frame_of(model)
     last = str(model.classes_[-1])
     if "rule" in frame:
-        counts = frame[[c for c in frame if c.startswith("records: ")]].to_numpy() + 1.0
+        counts = frame[[c for c in frame.columns if str(c).startswith("records: ")]].to_numpy() + 1.0
         share = counts[:, -1] / counts.sum(axis=1)
         return frame["rule"].tolist(), share, f"noisy share of {last}"
     unit = unit_of(model)
