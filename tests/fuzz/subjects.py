@@ -90,7 +90,7 @@ def personal_histogram(make: Callable[..., Any], table: Granted, tape: Tape) -> 
     return _Stored(plan.run(lambda weights: exact.map(lambda c: weights @ c), meter))
 
 
-def asked_of_table(kind: str, asked: Asked, tape: Tape) -> Any:
+def asked_of_table(kind: str, asked: Asked, tape: Tape, estimator: str | None = None) -> Any:
     """A question to an opened table."""
     table = sf.open(asked.frame, schema=asked.schema, epsilon=2, rows=60, noise=tape)
     column = next(iter(asked.schema))
@@ -103,6 +103,8 @@ def asked_of_table(kind: str, asked: Asked, tape: Tape) -> Any:
             made = table.mean("age", epsilon=1)
         case "sum":
             made = table.sum("age", epsilon=1)
+        case "model":
+            made = table.model(target="ill", estimator=estimator, epsilon=1)
         case _:
             made = table.synthesize(target="ill", epsilon=1)
     return _Stored(made)
@@ -123,7 +125,7 @@ class _Stored:
 def _subjects() -> dict[str, Subject]:
     found: dict[str, Subject] = {}
     for name in classifiers.__all__:
-        if name not in ("NoiseFree", "PrivateSearch"):
+        if name not in ("NoiseFree", "PrivateSearch", "Model", "check_pipeline"):
             made = tables.two_classes if name in TWO_CLASSES else tables.plain if name == "PrivateForest" else tables.tables
             found[name] = (partial(estimated, name), tables.one_row_each if name in ONE_ROW_EACH else made)
     found["PrivateSearch"] = (searched, tables.tables)
@@ -149,6 +151,8 @@ def _subjects() -> dict[str, Subject]:
     found["adaptive personal histogram"] = (partial(personal_histogram, plan_adaptive_histogram), tables.granted)
     for kind in ("count", "histogram", "synthesize"):
         found[f"table.{kind}"] = (partial(asked_of_table, kind), tables.tables)
+    for name in ("naive-bayes", "tree", "svm", "privpfc", "additive"):
+        found[f"table.model {name}"] = (partial(asked_of_table, "model", estimator=name), tables.tables)
     return found
 
 
