@@ -38,7 +38,25 @@ STATED = {
         "grids.search.scoring",
     },
     "classifiers.counting.additive_settings": {"grids.publishers.automatic"},
-    "classifiers.counting.histogram": {"grids.publishers.privpfc", "grids.publishers.task"},
+    "classifiers.counting.histogram": {
+        "grids.published.classifier",
+        "grids.published.cuts",
+        "grids.published.synopsis",
+        "grids.publishers.base",
+        "grids.publishers.diffgen",
+        "grids.publishers.pph",
+        "grids.publishers.privpfc",
+        "grids.publishers.task",
+        "grids.publishers.uniform",
+    },
+    # A grid in a model file is written as a grid is anywhere; a publisher's parameters are the same wherever it is named.
+    "classifiers.portable_states": {"grids.published.base", "grids.published.cuts", "grids.published.synopsis"},
+    "classifiers.registry": {
+        "grids.publishers.diffgen",
+        "grids.publishers.pph",
+        "grids.publishers.privpfc",
+        "grids.publishers.uniform",
+    },
     # Linear models of people with budgets of their own.
     "classifiers.linear.estimator": {"people.ensembles"},
     "classifiers.linear.personal": {"people.mechanisms.affine", "people.mechanisms.sampling", "people.partition"},

@@ -103,11 +103,12 @@ def schema_of(text: Any) -> Schema:
     """The schema in a model file, TOML text: never the name of a file, and with a bounded number of cells."""
     if not isinstance(text, str):
         raise InputError("its schema is not the text of one")
-    found = Schema.from_mapping(tomllib.loads(text), what="the schema of the model")
-    cells = sum(domain.size for domain in found.columns.values())
-    if cells > MOST_LEAVES:
-        raise InputError(f"its columns have {cells:,} cells one after the other, at most {MOST_LEAVES:,} are read")
-    return found
+    plain, what, cells = tomllib.loads(text), "the schema of the model", 0
+    for name, column in plain["columns"].items():  # one at a time: the first that are too many are the last that are made
+        cells += Schema.from_mapping({"columns": {name: column}}, what=what)[name].size
+        if cells > MOST_LEAVES:
+            raise InputError(f"its columns have more than {MOST_LEAVES:,} cells one after the other")
+    return Schema.from_mapping(plain, what=what)
 
 
 def _label_array(labels: Any) -> NDArray[Any]:
