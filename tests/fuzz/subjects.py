@@ -125,7 +125,7 @@ class _Stored:
 def _subjects() -> dict[str, Subject]:
     found: dict[str, Subject] = {}
     for name in classifiers.__all__:
-        if name not in ("NoiseFree", "PrivateSearch", "Model", "check_pipeline"):
+        if name not in ("NoiseFree", "PrivateSearch"):
             made = tables.two_classes if name in TWO_CLASSES else tables.plain if name == "PrivateForest" else tables.tables
             found[name] = (partial(estimated, name), tables.one_row_each if name in ONE_ROW_EACH else made)
     found["PrivateSearch"] = (searched, tables.tables)

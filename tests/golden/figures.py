@@ -154,7 +154,7 @@ def models() -> dict[str, Any]:
     table = patients()
     X, y = table[["age", "job", "visits"]], table["ill"].to_numpy()
     for name in classifiers.__all__:
-        if name in ("NoiseFree", "PrivateSearch", "Model", "check_pipeline"):
+        if name in ("NoiseFree", "PrivateSearch"):
             continue
         model = getattr(classifiers, name)(epsilon=2, schema=SCHEMA, target="ill", source=Seeded(10)).fit(X, y)
         told = model.decision_function(X.head(25)) if name == "PrivateSVM" else model.predict_proba(X.head(25))[:, 1]

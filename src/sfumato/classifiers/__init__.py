@@ -1,7 +1,8 @@
 """Classifiers: mechanisms that return a model, as scikit-learn estimators.
 
 Every estimator takes `epsilon` and what is public (a schema, bounds, classes) and has a `guarantee_` after fit. They load
-when they are used: scikit-learn takes a moment.
+when they are used: scikit-learn takes a moment. `__all__` lists the estimators; beside them there are `Model`, what a
+release of the kind "model" gives, and `check_pipeline`.
 """
 
 from __future__ import annotations
@@ -49,7 +50,6 @@ __all__ = [
     "FunctionalMechanism",
     "HistogramClassifier",
     "Majority",
-    "Model",
     "OutputPerturbation",
     "PrivGene",
     "PrivLocal",
@@ -60,7 +60,6 @@ __all__ = [
     "PrivateNaiveBayes",
     "PrivateSVM",
     "PrivateSearch",
-    "check_pipeline",
 ]
 
 
