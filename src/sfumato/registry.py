@@ -12,7 +12,6 @@ Installed packages may announce theirs under the entry point group ``sfumato.mec
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Attack", "Mechanism", "Parameter", "mechanism", "mechanisms", "register"]
 
-Type = Literal["text", "texts", "flag", "whole", "number", "numbers", "epsilon", "any"]
+Type = Literal["text", "texts", "flag", "whole", "number", "numbers", "epsilon", "file", "any"]
 _IN_WORDS: Mapping[str, str] = {
     "text": "a text",
     "texts": "a list of texts",
@@ -38,6 +37,7 @@ _IN_WORDS: Mapping[str, str] = {
     "number": "a number",
     "numbers": "a list of numbers",
     "epsilon": "an ε, a number above 0",
+    "file": "the path of a file, or what it holds",
     "any": "see its help",
 }
 
@@ -51,7 +51,8 @@ class Parameter:
     name : str
         The key.
     type : str
-        What its value is: "text", "texts", "flag", "whole", "number", "numbers", "epsilon" or "any".
+        What its value is: "text", "texts", "flag", "whole", "number", "numbers", "epsilon", "file" or "any". A file is
+        named from the folder of the plan.
     help : str
         What it means, in a few words.
     default : object
@@ -64,6 +65,8 @@ class Parameter:
         Whether it must be given.
     words : tuple of str
         Texts that are taken beside what the type says, as "auto" beside a number.
+    all_columns : bool
+        Whether every column of the schema is read where it is left out; so it is for what is called "attributes".
 
     Examples
     --------
@@ -85,6 +88,11 @@ class Parameter:
     high: float | None = None
     required: bool = False
     words: tuple[str, ...] = ()
+    all_columns: bool = False
+
+    def __post_init__(self) -> None:
+        # Agreed for every kind: a release without `attributes` may use all of them, and is charged to all of them.
+        object.__setattr__(self, "all_columns", self.all_columns or self.name == "attributes")
 
     def describe(self) -> str:
         """Type, range and default in words."""
@@ -118,6 +126,7 @@ class Parameter:
             "number": _is_number(value),
             "numbers": value is not numbers[0] and all(_is_number(v) for v in numbers),
             "epsilon": not isinstance(value, bool),
+            "file": True,
             "any": True,
         }
         return fits[self.type] and all(self._in_range(v) for v in numbers if _is_number(v))
@@ -321,9 +330,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("hihg", ["low", "high"])
     "did you mean 'high'? Known: low, high"
     """
-    names = [str(k) for k in known]
-    close = difflib.get_close_matches(str(name), names, n=1)
-    return (f"did you mean {close[0]!r}? " if close else "") + f"Known: {', '.join(names)}"
+    from sfumato.tables.words import did_you_mean
+
+    return did_you_mean(name, known)
 
 
 def _load() -> None:

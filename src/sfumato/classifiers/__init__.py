@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from sfumato.classifiers.linear.functional import FunctionalMechanism
     from sfumato.classifiers.linear.local_search import PrivGene, PrivLocal
     from sfumato.classifiers.linear.output_perturbation import OutputPerturbation
-    from sfumato.classifiers.pipelines import check_pipeline
-    from sfumato.classifiers.released import Model
+    from sfumato.classifiers.pipelines import check_pipeline as check_pipeline
+    from sfumato.classifiers.released import Model as Model
     from sfumato.classifiers.search import PrivateSearch
 
 _NAMES = {

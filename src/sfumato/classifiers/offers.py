@@ -150,7 +150,7 @@ class Training:
     @property
     def takes_budgets(self) -> bool:
         """Whether people may have an ε of their own."""
-        return bool(self.estimator().takes_budgets)
+        return "one epsilon" not in self.entry.needs
 
     def estimator(self) -> Any:
         """The estimator, not fitted yet."""

@@ -55,7 +55,6 @@ _LINEAR = (
     Parameter("threshold", "epsilon", "for the budgeting by threshold and by sampling: the ε of the fit"),
     Parameter("parts", "whole", "for the budgeting by partition: how many parts", None, (), 1, 1000),
     Parameter("ensemble", "text", "how models of several parts are combined", "average", choices=("average", "vote")),
-    _TIERS,
 )
 
 
@@ -86,11 +85,12 @@ def _entry(
     make: Callable[..., Learner],
     summary: str,
     *parameters: Parameter,
-    needs: tuple[str, ...] = ONE_EPSILON,
+    personal: bool = True,
     paper: str = "",
 ) -> Mechanism:
-    rank = {"classification": len(MECHANISMS) + 1}
-    entry = Mechanism(name, (KIND,), make, summary, parameters, needs, rank=rank, paper=paper)
+    rank, needs = {"classification": len(MECHANISMS) + 1}, () if personal else ONE_EPSILON
+    known = (*parameters, _TIERS) if personal else parameters
+    entry = Mechanism(name, (KIND,), make, summary, known, needs, rank=rank, paper=paper)
     MECHANISMS.append(register(entry))
     return entry
 
@@ -124,7 +124,6 @@ _entry(
     _maker("PrivateSVM"),
     "a linear support vector machine by objective perturbation",
     *_LINEAR,
-    needs=(),
     paper="Chaudhuri, Monteleoni & Sarwate 2011",
 )
 _entry(
@@ -132,7 +131,6 @@ _entry(
     _maker("PrivateLogisticRegression"),
     "logistic regression by objective perturbation",
     *_LINEAR,
-    needs=(),
     paper="Chaudhuri, Monteleoni & Sarwate 2011",
 )
 _entry(
@@ -175,13 +173,14 @@ for _publisher, _says in (
     (uniform.MECHANISM, "a decision tree over a uniform grid"),
     (pph.MECHANISM, "a decision tree over the cells that PPH publishes"),
 ):
-    _entry(_publisher.name, _grid(_publisher), _says, *_publisher.parameters, paper=_publisher.paper)
+    _entry(_publisher.name, _grid(_publisher), _says, *_publisher.parameters, personal=False, paper=_publisher.paper)
 _entry(
     "output-perturbation",
     _maker("OutputPerturbation"),
     "regularised logistic regression with noise on the coefficients",
     Parameter("noise", "number", "expected length of the noise vector; it decides the penalty", 1.0, (), 1e-6, 1e6),
     _GROUPS,
+    personal=False,
     paper="Chaudhuri, Monteleoni & Sarwate 2011",
 )
 _entry(
@@ -192,6 +191,7 @@ _entry(
         "loss", "text", "the regression that is replaced by its polynomial", "logistic", choices=("logistic", "linear")
     ),
     _GROUPS,
+    personal=False,
     paper="Zhang, Zhang, Xiao, Yang & Winslett 2012",
 )
 _entry(
@@ -203,6 +203,7 @@ _entry(
     Parameter("step", "number", "first change of a coefficient", 0.5, (), 1e-6, 1e3),
     Parameter("shrink", "number", "factor by which the step shrinks after each round", 0.95, (), 0.01, 1),
     _GROUPS,
+    personal=False,
     paper="Su, Cao, Li & Lyu 2018",
 )
 _entry(
@@ -215,6 +216,7 @@ _entry(
     Parameter("parents", "whole", "how many of them have offspring", 2, (), 1, 100),
     Parameter("radius", "number", "largest Euclidean norm of the coefficients", 4.0, (), 1e-3, 1e3),
     _GROUPS,
+    personal=False,
     paper="Zhang, Xiao, Yang, Zhang & Winslett 2013",
 )
 _entry("majority", _maker("Majority"), "the most frequent class for everybody: what every model has to beat")

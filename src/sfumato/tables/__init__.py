@@ -1,10 +1,12 @@
 """Where the data lives: public schemas, tables on any engine, and exact aggregates of them."""
 
 from sfumato.tables.covered import coverage
+from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.dataset import Dataset, open
 from sfumato.tables.domains import Categorical, Domain, Numeric
 from sfumato.tables.importing import Imported, import_table
 from sfumato.tables.lattice import Lattice
+from sfumato.tables.notes import Note, Wording
 from sfumato.tables.personal import PersonalTable
 from sfumato.tables.predicates import is_empty, parse_where
 from sfumato.tables.roster import Roster
@@ -13,16 +15,19 @@ from sfumato.tables.taxonomy import Taxonomy
 
 __all__ = [
     "Categorical",
+    "CsvOptions",
     "Dataset",
     "Domain",
     "Imported",
     "Lattice",
+    "Note",
     "Numeric",
     "PersonalTable",
     "PrivacyUnit",
     "Roster",
     "Schema",
     "Taxonomy",
+    "Wording",
     "coverage",
     "import_table",
     "is_empty",

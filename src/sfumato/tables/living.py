@@ -24,13 +24,14 @@ from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
 from sfumato.privacy.units import Epsilon, NanoArray, positive_nano
 from sfumato.tables.columns import Expr
+from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.engines import Engine
 from sfumato.tables.roster import Roster
 from sfumato.tables.roster_keys import named_tiers, private_of
 from sfumato.tables.words import did_you_mean
 
 PERIODS = ("year", "quarter", "month")
-KEYS = ("living", "tiers", "person", "period", "per_period", "key", "roster", "head_share")
+KEYS = ("living", "tiers", "person", "period", "per_period", "key", "roster", "head_share", "csv")
 
 Lookup = Callable[[Any], NDArray[np.int64]]
 """From persons, an Arrow array of text, to what of their budget the release may use, in nano-ε; 0 for who takes no part."""
@@ -81,6 +82,7 @@ class LivingRoster(Roster):
         key: str | Path | None = None,
         private: bool = False,
         head_share: Epsilon | None = None,
+        csv: CsvOptions | Mapping[str, Any] | None = None,
     ) -> Self:
         """See `Roster.living`."""
         menu = named_tiers(tiers)
@@ -103,7 +105,8 @@ class LivingRoster(Roster):
         where = None if key is None else Path(key)
         if head_share is not None and not private:
             raise InputError("budgets: head_share is what counting the heads of a private roster costs; this one is public")
-        caps_and_key: dict[str, Any] = {"period": period, "per_period": each, "key_file": where}
+        written = CsvOptions.of(csv, "[people.csv]")
+        caps_and_key: dict[str, Any] = {"period": period, "per_period": each, "key_file": where, "csv": written}
         return cls("tier", tiers_nano=menu, person=person, **caps_and_key, **private_of(private, head_share))
 
     @classmethod

@@ -24,7 +24,20 @@ def from_mapping(cls: type[Roster], plain: Mapping[str, Any]) -> Roster:
 
         return LivingRoster.from_keys(plain)
     plain = {name: value for name, value in plain.items() if name != "living"}
-    known = ("column", "tiers", "counts", "source", "table", "person", "epsilon", "tier", "roster", "head_share", "menu")
+    known = (
+        "column",
+        "tiers",
+        "counts",
+        "source",
+        "table",
+        "person",
+        "epsilon",
+        "tier",
+        "roster",
+        "head_share",
+        "menu",
+        "csv",
+    )
     for key in plain:
         if key not in known:
             raise InputError(f"budgets: unknown key {key!r}; {did_you_mean(key, known)}")
@@ -44,7 +57,7 @@ def from_mapping(cls: type[Roster], plain: Mapping[str, Any]) -> Roster:
         return cls.table(**plain)
     if "column" not in plain:
         raise InputError("budgets: give column = '...' of the table, or source = 'roster.csv' with person = '...'")
-    if unused := {"table", "person", "epsilon", "tier"} & set(plain):
+    if unused := {"table", "person", "epsilon", "tier", "csv"} & set(plain):
         raise InputError(f"budgets: the key {min(unused)!r} needs source = 'roster.csv'")
     about = {key: plain[key] for key in ("private", "head_share") if key in plain}
     if "tiers" in plain:

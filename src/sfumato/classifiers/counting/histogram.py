@@ -14,18 +14,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.base import Floats, PrivateClassifier
+from sfumato.classifiers.base import CountingClassifier, Floats
 from sfumato.errors import InputError
 from sfumato.grids.published.classifier import GridClassifier, without_unknown_columns
 from sfumato.grids.published.cuts import cell_codes, codes_of
 from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.base import Publisher
 from sfumato.grids.publishers.diffgen import DiffGen
+from sfumato.grids.publishers.one_grid import Weights
 from sfumato.grids.publishers.pph import PPH
 from sfumato.grids.publishers.privpfc import PrivPfC
 from sfumato.grids.publishers.task import Task
 from sfumato.grids.publishers.uniform import UniformGrid
-from sfumato.privacy import Exact, Meter
+from sfumato.privacy import Exact, Meter, Nano, as_epsilon
 from sfumato.records.records import Records
 from sfumato.tables.domains import Categorical
 
@@ -70,13 +71,13 @@ class CellScores:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class HistogramClassifier(PrivateClassifier):
+class HistogramClassifier(CountingClassifier):
     """A decision tree (or any scikit-learn classifier that takes weights) over the cells of a published grid.
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source
-        See `PrivateClassifier`.
+    epsilon, schema, target, classes, source, tiers
+        See `PrivateClassifier` and `CountingClassifier`.
     estimator : scikit-learn classifier, optional
         What is trained on the published cells.
     publisher : "privpfc", "diffgen", "pph" or "uniform-grid"
@@ -115,19 +116,31 @@ class HistogramClassifier(PrivateClassifier):
 
         name = self.target or "class"
         task = Task(self._coding.attributes, name, Categorical([str(c) for c in self._coding.classes]))
-        published = self._publisher(name).release(records, task, meter)
+        weighing, publisher = self._weighing, self._publisher(name, meter)
+        if isinstance(publisher, PrivPfC):
+            weights = Weights(weighing.groups, None if weighing.even else weighing.heads)
+            published = publisher.release(records, task, meter, weights=weights)
+        elif weighing.personal:
+            raise InputError(f"{self.publisher} cannot draw on personal budgets; give one epsilon for all, or take privpfc")
+        else:
+            published = publisher.release(records, task, meter)
         if not isinstance(published, Synopsis):
             raise InputError(f"{self.publisher} publishes no grid to train on")
         self.synopsis_ = published
         self.trained_ = self.synopsis_.classifier(None if self.estimator is None else clone(self.estimator))
         self.cells_ = CellScores.of(self.trained_)
 
-    def _publisher(self, target: str) -> Publisher:
+    def _publisher(self, target: str, meter: Meter) -> Publisher:
         if self.publisher not in PUBLISHERS:
             raise InputError(f"unknown publisher {self.publisher!r}; known: {', '.join(PUBLISHERS)}")
         own = {"grids": self.grids, "most": self.most, "split": self.split} if self.publisher == "privpfc" else {}
         settings = {**own, **(self.settings or {})}
-        return PUBLISHERS[self.publisher](epsilon=self.epsilon, target=target, rows=self.rows, **settings)
+        weighing, epsilon, rows = self._weighing, self.epsilon, self.rows
+        if weighing.heads is not None:
+            # What the most generous people may lose; the others lose less by their weights.
+            epsilon = as_epsilon(Nano(self._budget(meter) * weighing.top * meter.terms.factor))
+            rows = int(weighing.heads.sum())
+        return PUBLISHERS[self.publisher](epsilon=epsilon, target=target, rows=rows, **settings)
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
         return self.cells_.scores(leaves)
