@@ -31,7 +31,7 @@ SCHEMA = sf.Schema(
 )
 
 
-def patients(n=600, seed=5):
+def patients(n=400, seed=5):
     draw = np.random.default_rng(seed)
     age = draw.uniform(-5, 85, n)
     return pd.DataFrame(
@@ -53,7 +53,7 @@ def opened(**more):
 
 
 def personal(**more):
-    roster = sf.Roster.tiers({"strict": 0.5, "open": 2.0}, column="consent", counts={"strict": 300, "open": 300})
+    roster = sf.Roster.tiers({"strict": 0.5, "open": 2.0}, column="consent", counts={"strict": 200, "open": 200})
     return opened(budgets=roster, epsilon=None, **more)
 
 
@@ -194,9 +194,7 @@ def test_a_model_with_personal_budgets_loses_what_everybody_granted():
             table.model(target="ill", estimator=name, share=0.1)
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters"), [("svm", {}), ("svm", {"budgeting": "partition"}), ("tree", {"depth": 1}), ("privpfc", {})]
-)
+@pytest.mark.parametrize(("name", "parameters"), [("svm", {}), ("svm", {"budgeting": "partition"}), ("tree", {"depth": 1})])
 def test_no_neighbour_of_a_table_with_budgets_loses_more_than_they_granted(name, parameters):
     """The same answers to a table without one person: no step's exact loss passes what was charged to them.
 

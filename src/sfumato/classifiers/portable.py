@@ -83,6 +83,8 @@ def _restored(header: Mapping[str, Any], arrays: Arrays) -> Any:
     made.set_params(**{k: _plain(v, k) for k, v in header["settings"].items() if k in known}, schema=schema)
     made.classes_ = _label_array(header["classes"])
     made.n_features_in_ = int(header["features"])
+    if schema is None and not hasattr(made, "bounds"):
+        raise InputError("it has no schema, without which its rows mean nothing")
     if schema is not None:
         coding = Coding.of(schema, target=made.target, classes=None if made.target is not None else header["classes"])
         if len(coding.attributes) != made.n_features_in_ or coding.classes.tolist() != made.classes_.tolist():
