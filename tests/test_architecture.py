@@ -70,6 +70,7 @@ STATED = {
     "classifiers.counting.histogram": {
         "grids.published.classifier",
         "grids.published.cuts",
+        "grids.published.network",
         "grids.published.synopsis",
         "grids.publishers.base",
         "grids.publishers.diffgen",
