@@ -8,11 +8,13 @@ from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 
 import pytest
+import typer
 
-from sfumato.cli import main
+from sfumato.cli import app, main
 from support.wrong_plans import LONG, PERSONAL, PLAIN, ROSTER, SCHEMA, Wrong, every_case
 
 CASES = every_case()
+COMMAND = typer.main.get_command(app)  # typer would build all commands anew for every call
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +35,7 @@ def call(monkeypatch, *words):
     out, err = StringIO(), StringIO()
     monkeypatch.setattr(sys, "argv", ["sfumato", *map(str, words)])
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("sfumato.cli.app", COMMAND)
     with redirect_stdout(out), redirect_stderr(err):
         try:
             main()

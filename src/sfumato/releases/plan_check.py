@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, SfumatoError
 from sfumato.offers import Facts, Request
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.source import SECURE
 from sfumato.privacy.units import epsilon_text
 from sfumato.releases import folder as folders
-from sfumato.releases.batch import preview
+from sfumato.releases.batch import PlanPreview, preview
 from sfumato.releases.heads import private_facts
 from sfumato.releases.mistakes import Mistakes, at, at_release
 from sfumato.releases.pipeline import Priced, fingerprint_of, price, request_text
@@ -82,21 +82,32 @@ def check(path: str | Path, *, table: bool = False) -> Checked:
     schema = _schema(parts.get("schema_path"), mistakes)
     people = parts["people"]
     roster = None if people is None else mistakes.note(lambda: _roster(people, parts["home"]))
-    if schema is not None:
-        # What is wrong elsewhere must not make a release wrong: it is tried on a stand-in, or not at all.
+    readable = "people" not in document or roster is not None
+    plan = _plan(parts) if schema is not None and readable and not mistakes.found else None
+    seen = None if plan is None else _previewed(plan, roster)
+    if seen is None and schema is not None:
+        # Something is wrong: find out with which releases. What is wrong elsewhere must not make them wrong: they are tried on
+        # a stand-in, or not at all.
         rows = parts.get("rows", 1000)
-        readable = "people" not in document or roster is not None
         facts = mistakes.note(lambda: _facts(schema, roster, rows)) if readable else None
         wrong = _wrong_releases(parts["releases"], schema, facts, mistakes)
         parts["releases"] = tuple(r for r in parts["releases"] if r.name not in wrong)
     plan = _plan(parts)
-    if plan is None or schema is None or ("people" in document and roster is None):
+    if plan is None or schema is None or not readable:
         return Checked(tuple(mistakes.found))
     mistakes.note(lambda: plan.described(schema, roster))
-    notes, prices = _priced(plan, roster, mistakes)
+    notes, prices = _priced(plan, roster, seen, mistakes)
     if table:
         _table(plan, schema, roster, mistakes)
     return Checked(tuple(mistakes.found), notes, prices)
+
+
+def _previewed(plan: Plan, roster: Roster | None) -> PlanPreview | None:
+    """The preview of a plan in which nothing is wrong; None if something is, or if people have yet to join."""
+    try:
+        return None if isinstance(roster, LivingRoster) and not known(plan) else preview(plan)
+    except SfumatoError:
+        return None
 
 
 def _plan(parts: dict[str, Any]) -> Plan | None:
@@ -190,12 +201,14 @@ def _reads(request: Request, schema: Schema) -> Iterator[Any]:
             yield partial(schema.__getitem__, name)
 
 
-def _priced(plan: Plan, roster: Roster | None, mistakes: Mistakes) -> tuple[tuple[str, ...], dict[str, str]]:
+def _priced(
+    plan: Plan, roster: Roster | None, seen: PlanPreview | None, mistakes: Mistakes
+) -> tuple[tuple[str, ...], dict[str, str]]:
     """The releases against the caps of the ledger, and their folders."""
     mistakes.note(lambda: folders.check_place(plan.folder))
     if isinstance(roster, LivingRoster) and not mistakes.note(lambda: known(plan)):
         return ("nobody has joined yet: what they can pay is not checked (`sfumato people PLAN import FILE`)",), {}
-    seen = mistakes.note(lambda: preview(plan))
+    seen = seen or mistakes.note(lambda: preview(plan))
     if seen is None:
         return (), {}
     for item in seen:
