@@ -30,6 +30,35 @@ STATED = {
     "people.histogram": {"histograms.bins", "histograms.result"},
     "people.mechanisms.adaptive_cells": {"histograms.bins"},
     "people.offers": {"histograms.offers"},
+    # Groups are cells of a schema, as the bins of a histogram are.
+    "statistics.groups_result": {"histograms.bins"},
+    # Tables and lists of values: cells are those of histograms, personal budgets those of people.
+    "statistics.crosstab": {"histograms.bins"},
+    "statistics.crosstab_offers": {"histograms.bins", "people.answers", "people.gaps"},
+    "statistics.crosstab_people": {
+        "histograms.bins",
+        "people.gaps",
+        "people.histogram",
+        "people.mechanisms.adaptive_cells",
+        "people.question",
+    },
+    "statistics.crosstab_plots": {"histograms.bins"},
+    "statistics.crosstab_result": {"histograms.bins", "people.cells", "people.error_law"},
+    "statistics.margin": {"histograms.bins"},
+    "statistics.top": {"histograms.bins"},
+    "statistics.top_offers": {"histograms.bins", "people.answers", "people.gaps"},
+    "statistics.top_people": {"histograms.bins", "people.histogram", "people.mechanisms.adaptive_cells"},
+    "statistics.top_result": {"histograms.bins", "people.error_law"},
+    # Totals of a table's items are noised as one person's history is.
+    "statistics.profiles": {
+        "attributes.allocation",
+        "attributes.catalogue",
+        "attributes.catalogue_file",
+        "attributes.policy",
+        "attributes.profiled",
+        "attributes.release",
+        "attributes.utility",
+    },
     # Models that are counted on a grid.
     "classifiers.counting.additive": {
         "grids.publishers.stacking",
@@ -38,8 +67,13 @@ STATED = {
         "grids.search.scoring",
     },
     "classifiers.counting.additive_settings": {"grids.publishers.automatic"},
-    "classifiers.counting.histogram": {"grids.publishers.privpfc", "grids.publishers.task"},
-    # Linear models of people with budgets of their own.
+    "classifiers.counting.histogram": {
+        "grids.publishers.one_grid",
+        "grids.publishers.privpfc",
+        "grids.publishers.task",
+    },
+    # Models of people with budgets of their own.
+    "classifiers.weighing": {"people.mechanisms.affine"},
     "classifiers.linear.erm": {"people.ensembles"},
     "classifiers.linear.personal": {"people.mechanisms.affine", "people.mechanisms.sampling", "people.partition"},
 }

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Attack", "Mechanism", "Parameter", "mechanism", "mechanisms", "register"]
 
-Type = Literal["text", "texts", "flag", "whole", "number", "numbers", "epsilon", "any"]
+Type = Literal["text", "texts", "flag", "whole", "number", "numbers", "epsilon", "file", "any"]
 _IN_WORDS: Mapping[str, str] = {
     "text": "a text",
     "texts": "a list of texts",
@@ -37,6 +37,7 @@ _IN_WORDS: Mapping[str, str] = {
     "number": "a number",
     "numbers": "a list of numbers",
     "epsilon": "an ε, a number above 0",
+    "file": "the path of a file, or what it holds",
     "any": "see its help",
 }
 
@@ -50,7 +51,8 @@ class Parameter:
     name : str
         The key.
     type : str
-        What its value is: "text", "texts", "flag", "whole", "number", "numbers", "epsilon" or "any".
+        What its value is: "text", "texts", "flag", "whole", "number", "numbers", "epsilon", "file" or "any". A file is
+        named from the folder of the plan.
     help : str
         What it means, in a few words.
     default : object
@@ -61,6 +63,8 @@ class Parameter:
         The range of a number.
     required : bool
         Whether it must be given.
+    all_columns : bool
+        Whether every column of the schema is read where it is left out; so it is for what is called "attributes".
 
     Examples
     --------
@@ -81,6 +85,11 @@ class Parameter:
     low: float | None = None
     high: float | None = None
     required: bool = False
+    all_columns: bool = False
+
+    def __post_init__(self) -> None:
+        # Agreed for every kind: a release without `attributes` may use all of them, and is charged to all of them.
+        object.__setattr__(self, "all_columns", self.all_columns or self.name == "attributes")
 
     def describe(self) -> str:
         """Type, range and default in words."""
@@ -112,6 +121,7 @@ class Parameter:
             "number": _is_number(value),
             "numbers": value is not numbers[0] and all(_is_number(v) for v in numbers),
             "epsilon": not isinstance(value, bool),
+            "file": True,
             "any": True,
         }
         return fits[self.type] and all(self._in_range(v) for v in numbers if _is_number(v))

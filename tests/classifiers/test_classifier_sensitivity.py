@@ -111,7 +111,6 @@ def test_the_probe_catches_a_price_that_is_too_low(monkeypatch, exact_losses):
     """The same test must fail for a mechanism that forgets the weight of a record."""
     from sfumato.classifiers.counting import additive
 
-    monkeypatch.setattr(additive, "UNIT", 64)
     real = additive.weights_of
     monkeypatch.setattr(additive, "weights_of", lambda *a: 4 * real(*a))
     pair = tables(["no", "yes"], 3, 4)

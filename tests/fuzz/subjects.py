@@ -32,7 +32,8 @@ Subject = tuple[Callable[[Any, Tape], Any], Callable[[np.random.Generator], Any]
 def estimated(name: str, asked: Asked, tape: Tape, **how: Any) -> Any:
     """A fitted estimator, without the source that it was given."""
     model = getattr(classifiers, name)(epsilon=asked.epsilon, schema=asked.schema, target="ill", source=tape, **how)
-    model.fit(asked.frame.drop(columns="ill"), asked.frame["ill"].to_numpy())
+    own = {} if asked.budgets is None else {"budgets": asked.budgets}
+    model.fit(asked.frame.drop(columns="ill"), asked.frame["ill"].to_numpy(), **own)
     for part in (model, getattr(model, "model_", None)):
         if hasattr(part, "source"):
             part.source = None
@@ -126,6 +127,8 @@ def _subjects() -> dict[str, Subject]:
         if name not in ("NoiseFree", "PrivateSearch"):
             made = tables.two_classes if name in TWO_CLASSES else tables.plain if name == "PrivateForest" else tables.tables
             found[name] = (partial(estimated, name), tables.one_row_each if name in ONE_ROW_EACH else made)
+            if getattr(classifiers, name).takes_budgets and name not in {*ONE_ROW_EACH, "PrivateForest"}:
+                found[f"{name}, own budgets"] = (partial(estimated, name), tables.rostered)
     found["PrivateSearch"] = (searched, tables.tables)
     found["PrivateForest, three trees"] = (partial(estimated, "PrivateForest", trees=3, rows=5000), tables.plain)
     for name in ("PrivPfC", "DiffGen", "PPH", "PrivBayes", "UniformGrid"):

@@ -44,6 +44,8 @@ AGGREGATES = {
     "personal weighted_sum": lambda d: PersonalTable(d, GROUPS).weighted_sum(WEIGHTS, measure="x"),
     "personal weighted_cells": lambda d: PersonalTable(d, GROUPS).weighted_cells(WEIGHTS, ["x", "s"]),
     "personal weighted_rows": lambda d: PersonalTable(d, GROUPS).weighted_rows(WEIGHTS, ["x", "s"]),
+    "personal margins": lambda d: PersonalTable(d, GROUPS).margins(["x", "s"])(WEIGHTS, (1,)),
+    "the total by margins": lambda d: PersonalTable(d).margins(["x", "s"])(np.array([1]), ()),
     "one group": lambda d: PersonalTable(d).group_sums(measure="x", base=-2, steps=4),
     "reader sums": lambda d: DatasetReader(d, GROUPS, "x >= 1", "x").group_sums(),
     "reader weighted": lambda d: DatasetReader.centred(d, GROUPS, measure="x", steps=2).weighted_sum(WEIGHTS),

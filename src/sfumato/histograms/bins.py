@@ -34,12 +34,15 @@ class Axis:
         Bin i of a numeric column holds ``edges[i] <= value < edges[i + 1]``.
     ordered : bool
         Whether neighbouring bins are alike; numeric columns are ordered.
+    title : str
+        What a picture calls it; its name if there is none.
     """
 
     name: str
     labels: tuple[str, ...]
     edges: tuple[float, ...] | None = None
     ordered: bool = False
+    title: str = ""
 
     def __post_init__(self) -> None:
         if not self.labels:
@@ -67,20 +70,28 @@ class Axis:
         return cls(name, tuple(f"[{a:g}, {b:g})" for a, b in pairwise(cuts)), cuts, True)
 
     @classmethod
-    def of_domain(cls, name: str, domain: Domain) -> Axis:
-        """The cells of a schema's column `name` with this `domain`; those of numbers are ordered."""
-        return cls(name, domain.labels(), domain.cell_edges, domain.ordered)
+    def of_domain(cls, name: str, domain: Domain, heading: str = "") -> Axis:
+        """The cells of a schema's column `name` with this `domain`, called `heading` in pictures; numbers are ordered."""
+        title = "" if heading == name else heading
+        return cls(name, domain.labels(), domain.cell_edges, domain.ordered, title)
+
+    @property
+    def heading(self) -> str:
+        """What a picture calls it."""
+        return self.title or self.name
 
     def to_dict(self) -> dict[str, Any]:
         """For artefacts."""
         edges = None if self.edges is None else list(self.edges)
-        return {"name": self.name, "labels": list(self.labels), "edges": edges, "ordered": self.ordered}
+        titled = {"title": self.title} if self.title else {}
+        return {"name": self.name, "labels": list(self.labels), "edges": edges, "ordered": self.ordered, **titled}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Axis:
         """The axis that `to_dict` wrote down as `data`."""
         edges = data["edges"]
-        return cls(data["name"], tuple(data["labels"]), None if edges is None else tuple(edges), data["ordered"])
+        cuts, title = None if edges is None else tuple(edges), str(data.get("title", ""))
+        return cls(data["name"], tuple(data["labels"]), cuts, data["ordered"], title)
 
     def slice(self, low: Any = None, high: Any = None) -> tuple[int, int]:
         """The bins from `low` up to, not including, `high`: values of a numeric column, else positions.
@@ -147,7 +158,7 @@ class Bins:
     @classmethod
     def of_schema(cls, schema: Schema, columns: Sequence[str]) -> Bins:
         """The cells of some `columns` of a `schema`."""
-        return cls(tuple(Axis.of_domain(name, schema[name]) for name in columns))
+        return cls(tuple(Axis.of_domain(name, schema[name], schema.heading(name)) for name in columns))
 
     @property
     def shape(self) -> tuple[int, ...]:

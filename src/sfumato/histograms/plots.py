@@ -44,7 +44,7 @@ def _bars(h: Histogram, ax: Axes) -> Axes:
     names = h.bins.flat_labels()
     ax.set_xticks(shown, [" / ".join(names[i]) for i in shown.tolist()], rotation=60, ha="right", fontsize=8)
     ax.axhline(0, color="0.4", lw=0.6)
-    ax.set_xlabel(" x ".join(h.bins.names))
+    ax.set_xlabel(" x ".join(a.heading for a in h.bins.axes))
     ax.set_ylabel("records")
     ax.legend(frameon=False)
     return ax
@@ -63,8 +63,8 @@ def _map(h: Histogram, ax: Axes) -> Axes:
             ax.text(
                 j, i, f"{count:,.0f}", ha="center", va="center", fontsize=7, color="white" if count < middle else "black"
             )
-    ax.set_ylabel(rows.name)
-    ax.set_xlabel(columns.name)
+    ax.set_ylabel(rows.heading)
+    ax.set_xlabel(columns.heading)
     noise = float(np.sqrt(np.mean(h.noise**2)))
     ax.figure.colorbar(image, ax=ax, label=f"records (±{2 * noise:,.3g}: two sd of noise)")
     ax.set_title(f"{h.mechanism}, ε = {h.guarantee.epsilon}", fontsize=10)

@@ -15,12 +15,14 @@ from sfumato.ledger.records import Balance, Release, Reservation
 from sfumato.privacy.units import Epsilon
 
 if TYPE_CHECKING:
+    from sfumato.ledger.bridging import Bridged
     from sfumato.ledger.caps import Caps
     from sfumato.ledger.database import Store
     from sfumato.ledger.life import Life
     from sfumato.ledger.standing import Standing
     from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBudgets
     from sfumato.privacy.charge import Charge
+    from sfumato.privacy.statement import Statement
 
 
 class Ledger:
@@ -242,6 +244,12 @@ class Ledger:
 
         return queries.caps(self._store, dataset)
 
+    def attributes(self, dataset: str) -> tuple[str, ...]:
+        """The attributes of a `dataset` that have a cap, in order."""
+        from sfumato.ledger import queries
+
+        return queries.attributes(self._store, dataset)
+
     def find(self, dataset: str, request: str | Mapping[str, Any], *, recipient: str | None = None) -> Reservation | None:
         """The committed release that `reserve` would return at no cost, or ``None``. Nothing is written.
 
@@ -250,6 +258,32 @@ class Ledger:
         from sfumato.ledger import queries
 
         return queries.find(self._store, dataset, request, recipient)
+
+    def bridge(self, dataset: str, statement: Statement, *, person: object, items: int) -> Bridged:
+        """Count what somebody's own device has told recipients, so that caps see both; never more than once.
+
+        What the device spent is spent: no cap refuses this. One that is passed is used up and lets nothing more through.
+
+        Parameters
+        ----------
+        dataset : str
+            A registered dataset.
+        statement : Statement
+            What the device's ledger wrote, as `Statement.from_json` reads it.
+        person : int or str
+            Whose device it is; kept as a keyed hash, as all people are.
+        items : int
+            How many items of a history the promise of this ledger covers together: the rows that a person may own, where
+            rows are items. A device's own promise is for one.
+
+        Returns
+        -------
+        Bridged
+            What was charged to each cap, and by how much any of them is passed.
+        """
+        from sfumato.ledger import bridging
+
+        return bridging.bridge(self._store, dataset, statement, person=person, items=items)
 
     def balance(self, dataset: str) -> Balance:
         """Who has what left in a `dataset`."""

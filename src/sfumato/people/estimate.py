@@ -12,6 +12,7 @@ from sfumato.people.headline import P_VALUE, Headline, headline
 from sfumato.people.words import amount, subject
 from sfumato.privacy import Guarantee
 from sfumato.results import Result
+from sfumato.tables.notes import AS_NUMBERS, Wording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,6 +87,8 @@ class Estimate(Result):
     if_independent : Bracket, optional
         Where the mechanism has an answer of its own for it: the one that holds if budgets are independent of the values.
         `any_data` then makes the interval; without it `value` and `law` are what holds if they are independent.
+    wording : Wording
+        How numbers of the column are put into words: its unit, or as dates.
     """
 
     value: float
@@ -106,6 +109,7 @@ class Estimate(Result):
     rounding: float = 0.0
     any_data: Bracket | None = None
     if_independent: Bracket | None = None
+    wording: Wording = AS_NUMBERS
 
     @property
     def subject(self) -> str:
@@ -192,6 +196,8 @@ class Estimate(Result):
         }
         if self.kind == "count":
             out["frequency"] = self.frequency
+        if self.wording != AS_NUMBERS:
+            out["wording"] = self.wording.to_dict()
         return out
 
     @classmethod
@@ -220,6 +226,7 @@ class Estimate(Result):
             parameters=dict(data["parameters"]),
             warnings=tuple(data["warnings"]),
             details=dict(data["details"]),
+            wording=Wording.from_dict(data.get("wording")),
         )
 
     def to_frame(self, *, confidence: float = 0.95) -> pd.DataFrame:
@@ -254,8 +261,10 @@ class Estimate(Result):
         return plot_estimate(self, ax, confidence=confidence)
 
     def words(self, number: float) -> str:
-        """`number` in the unit of the answer, for sentences: people in whole numbers."""
-        return amount(number, self.kind, digits=6)
+        """`number` in the unit of the answer, for sentences: people in whole numbers, dates as dates."""
+        if self.wording.start:
+            return self.wording.words(number)
+        return self.wording.behind(amount(number, self.kind, digits=6))
 
     def __repr__(self) -> str:
         first, words = self.headline(), self.words

@@ -29,6 +29,7 @@ from sfumato.registry import mechanism as registered
 from sfumato.tables.covered import coverage
 from sfumato.tables.dataset import Dataset
 from sfumato.tables.lattice import Lattice
+from sfumato.tables.notes import Wording
 from sfumato.tables.personal import PersonalTable
 
 _SELECTIVITY = Parameter(
@@ -83,6 +84,10 @@ def _count(request: Request, facts: Facts) -> list[Offer]:
 def _measure(request: Request, facts: Facts) -> list[Offer]:
     given = _checked(request, facts, MEASURE_PARAMETERS)
     column = given["column"]
+    if request.kind == "sum" and not facts.schema[column].adds_up:
+        raise InputError(
+            f"release {request.name!r} adds up {column!r}, whose values are dates; ask for their mean or median"
+        )
     terms = _terms(request, facts)
     budgets = Question(terms).budgets
     if request.kind == "sum" and facts.schema.lattice(column, 1).low == 0:  # one noisy sum, without the number of rows
@@ -96,7 +101,8 @@ def _measure(request: Request, facts: Facts) -> list[Offer]:
         question = replace(question, taking=_selectivity(request, facts, question, given["selectivity"]))
         found = _every(request, facts, budgets, lambda name, **given: plan_offer(question, name, **given))
         found = _saying(found, question.taking, given["selectivity"])
-        return [o.reading(lambda d: _reader(d, facts, request.where, column, cut.steps)) for o in _readable(found)]
+        found = [o.reading(lambda d: _reader(d, facts, request.where, column, cut.steps)) for o in _readable(found)]
+        return _worded(found, facts, column)
     cut = lattice(facts, column, budgets, given["steps"], halved=True)
     steps = cut.steps
 
@@ -112,7 +118,18 @@ def _measure(request: Request, facts: Facts) -> list[Offer]:
     share = _selectivity(request, facts, Question(terms, split=2), given["selectivity"])
     pair = Pair(terms, cut.low, cut.high, steps, share, kind, **about)
     found = _saying(_every(request, facts, budgets, pair.offer), share, given["selectivity"])
-    return [o.reading(read) for o in _readable(found)]
+    return _worded([o.reading(read) for o in _readable(found)], facts, column)
+
+
+def _worded(found: list[Offer], facts: Facts, column: str) -> list[Offer]:
+    """Offers whose answer knows the unit of its column."""
+    wording = facts.schema.wording(column)
+    return found if wording == Wording() else [_saying_it(o, wording) for o in found]
+
+
+def _saying_it(offer: Offer, wording: Wording) -> Offer:
+    run = offer.run
+    return replace(offer, run=lambda data, meter: replace(run(data, meter), wording=wording))
 
 
 def _histogram(request: Request, facts: Facts) -> list[Offer]:

@@ -44,7 +44,10 @@ def plot_estimate(estimate: Estimate, ax: Axes | None = None, *, confidence: flo
     ax.set_xlim(view[0] - 0.05 * wide, view[1] + 0.05 * wide)
     ax.set_ylim(-1, 1.6)
     ax.set_yticks([])
-    ax.set_xlabel(estimate.subject)
+    unit = estimate.wording.unit
+    ax.set_xlabel(f"{estimate.subject} ({unit})" if unit else estimate.subject)
+    if estimate.wording.start:  # days or seconds say nothing to a reader
+        ax.xaxis.set_major_formatter(lambda number, _place: estimate.words(number))
     said = "consent and values seem to go together: " if first.alarm else ""
     ax.set_title(f"{said}{estimate.mechanism}, ε up to {estimate.guarantee.epsilon}", fontsize=10)
     ax.legend(fontsize=9, loc="upper center", frameon=False)

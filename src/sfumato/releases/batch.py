@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sfumato.errors import BudgetError, InputError, SfumatoError
-from sfumato.ledger import Ask, Caps, Ledger, Reservation, foresee
+from sfumato.ledger import Caps, Ledger, Reservation, foresee
 from sfumato.privacy.source import SECURE, Source
 from sfumato.releases import folder as folders
 from sfumato.releases.certificate import certificate
@@ -21,11 +21,10 @@ from sfumato.releases.pipeline import (
     charge_and_run,
     default_shares,
     fingerprint_of,
-    ledger_charge,
     request_text,
 )
 from sfumato.releases.plan import Plan, read_plan
-from sfumato.releases.plan_facts import draws_on_people, facts_of, granted_in
+from sfumato.releases.plan_facts import asks_of, draws_on_people, facts_of, granted_in
 from sfumato.releases.plan_people import again_priced, bind, folder_of, ledger_of, only_this, preview_living
 from sfumato.releases.repeated import again, settle
 from sfumato.results import Result
@@ -174,10 +173,7 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
             item, notes = seen_beforehand(request, facts, counting)
         found = (*found, *(note for note in notes if note not in found))
         priced += [] if item is None else [item]
-    asks = [
-        Ask(ledger_charge(p), request_text(p, dataset_name=plan.dataset, source=source), p.request.recipient) for p in priced
-    ]
-    said = foresee(plan.ledger, _caps(plan, roster, facts), asks)
+    said = foresee(plan.ledger, _caps(plan, roster, facts), asks_of(plan, priced, facts, source))
     fresh = fresh_budgets(plan.ledger, plan.dataset, [plan.home, plan.folder])
     return PlanPreview([replace(p, foreseen=f) for p, f in zip(priced, said, strict=True)], found, fresh)
 

@@ -1,4 +1,4 @@
-"""The artefact folder: data (Parquet and JSON), certificate.json and report.html, there whole or not at all."""
+"""The artefact folder: data (Parquet, CSV and JSON), certificate.json and report.html, there whole or not at all."""
 
 from __future__ import annotations
 
@@ -144,7 +144,9 @@ def write(folder: Path, result: Result, made: Mapping[str, Any]) -> dict[str, An
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        result.to_frame().to_parquet(partial / "data.parquet", index=False)
+        frame = result.to_frame()
+        frame.to_parquet(partial / "data.parquet", index=False)
+        frame.to_csv(partial / "data.csv", index=False, lineterminator="\n")
         (partial / DATA).write_text(_data_text(result), encoding="utf-8", newline="\n")
         tables = getattr(result, "extra_tables", None)
         for name, frame in (tables() if callable(tables) else {}).items():
@@ -152,7 +154,8 @@ def write(folder: Path, result: Result, made: Mapping[str, Any]) -> dict[str, An
         whole: dict[str, Any] = json.loads(_json_text(made)) | {
             "files": {p.name: _digest(p) for p in sorted(partial.iterdir())}
         }
-        (partial / "report.html").write_text(report(result, whole), encoding="utf-8")
+        (partial / "report.html").write_text(report(result, whole), encoding="utf-8", newline="\n")
+        whole["files"]["report.html"] = _digest(partial / "report.html")
         _write_json(partial / CERTIFICATE, whole)
         for path in partial.iterdir():
             _sync(path)

@@ -138,7 +138,7 @@ def sections(document: Mapping[str, Any], home: Path, mistakes: Mistakes) -> dic
     output = note(lambda: _section(document, "output", _OUTPUT, mistakes, needed=False)) or {}
     found["folder"] = note(lambda: _folder(output, home))
     stated = note(lambda: flag_of(people, "independent", "[people]")) or False
-    found["releases"] = _releases(document.get("release"), stated, mistakes)
+    found["releases"] = _releases(document.get("release"), stated, home, mistakes)
     if "source" in found and "ledger" in found and note(lambda: _apart(found, home)) is None:
         del found["ledger"]
     return found
@@ -203,12 +203,12 @@ def _caps(ledger: Mapping[str, Any], key: str) -> AttributeBudgets | RecipientBu
     return RecipientBudgets.of(given, together=ledger.get("together"))
 
 
-def _releases(given: Any, stated: bool, mistakes: Mistakes) -> tuple[Request, ...]:
+def _releases(given: Any, stated: bool, home: Path, mistakes: Mistakes) -> tuple[Request, ...]:
     if not isinstance(given, list) or not given:
         mistakes.add(InputError("the plan releases nothing: add at least one [[release]] with a name and a kind"))
         return ()
     read = [
-        parse_request(r, f"[[release]] number {i}", independent=stated, mistakes=mistakes)
+        parse_request(r, f"[[release]] number {i}", independent=stated, home=home, mistakes=mistakes)
         for i, r in enumerate(given, start=1)
     ]
     releases = tuple(r for r in read if r is not None)

@@ -27,7 +27,6 @@ from sfumato.releases.pipeline import Priced, fingerprint_of, price, request_tex
 from sfumato.releases.plan import Plan, read_document, roster_of, sections
 from sfumato.releases.plan_people import folder_of, known
 from sfumato.tables import Roster, Schema
-from sfumato.tables.domains.base import domain_from_plain
 from sfumato.tables.living import LivingRoster
 from sfumato.tables.rows import rows_in_use
 from sfumato.tables.toml_text import read_toml
@@ -86,8 +85,8 @@ def check(path: str | Path, *, table: bool = False) -> Checked:
     plan = _plan(parts) if schema is not None and readable and not mistakes.found else None
     seen = None if plan is None else _previewed(plan, roster)
     if seen is None and schema is not None:
-        # Something is wrong: find out with which releases. What is wrong elsewhere must not make them wrong: they are tried on
-        # a stand-in, or not at all.
+        # Something is wrong: find out with which releases. What is wrong elsewhere must not make them wrong: they are
+        # tried on a stand-in, or not at all.
         rows = parts.get("rows", 1000)
         facts = mistakes.note(lambda: _facts(schema, roster, rows)) if readable else None
         wrong = _wrong_releases(parts["releases"], schema, facts, mistakes)
@@ -120,24 +119,25 @@ def _schema(path: Path | None, mistakes: Mistakes) -> Schema | None:
     """The schema; where it has mistakes, those of every column."""
     if path is None:
         return None
-    before = mistakes.times
-    document = mistakes.note(lambda: read_toml(path, "the schema file")) if path.exists() else {}
-    columns = (document or {}).get("columns")
-    for name, plain in columns.items() if isinstance(columns, Mapping) else ():
-        mistakes.note(partial(_domain, path, name, plain))
-    if mistakes.times > before:
-        if document and isinstance(document.get("unit", {}), Mapping):
-            mistakes.note(partial(_unit, document.get("unit", {})))
+    try:
+        return Schema.from_toml(path)
+    except SfumatoError as error:
+        before = mistakes.times
+        document = mistakes.note(lambda: read_toml(path, "the schema file")) if path.is_file() else None
+        for part in _parts_of_schema(document or {}):
+            mistakes.note(partial(Schema.from_mapping, part, what=str(path)))
+        if mistakes.times == before:
+            mistakes.add(error)
         return None
-    return mistakes.note(lambda: Schema.from_toml(path))
 
 
-def _domain(path: Path, name: str, plain: Any) -> None:
-    domain_from_plain(f"column {name!r}", plain)
-
-
-def _unit(plain: Mapping[str, Any]) -> None:
-    Schema.from_mapping({"unit": dict(plain), "columns": {"any": {"type": "categorical", "values": ["a"]}}})
+def _parts_of_schema(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The unit and each column as a schema of its own."""
+    columns = document.get("columns")
+    if "unit" in document:
+        yield {"unit": document["unit"], "columns": {"any": {"type": "categorical", "values": ["a"]}}}
+    for name, plain in columns.items() if isinstance(columns, Mapping) else ():
+        yield {"columns": {name: plain}}
 
 
 def _roster(people: Mapping[str, Any], home: Path) -> Roster:

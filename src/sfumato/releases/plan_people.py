@@ -13,6 +13,7 @@ from sfumato.offers import Facts, Request
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.source import Source
 from sfumato.privacy.units import as_epsilon
+from sfumato.releases.attribute_charges import to_attributes
 from sfumato.releases.heads import charged_to_people, newest_heads, of_heads, seen_beforehand
 from sfumato.releases.living import if_all_could_pay
 from sfumato.releases.mistakes import at_release
@@ -20,12 +21,12 @@ from sfumato.releases.pipeline import (
     HEAD_COUNTS,
     Priced,
     default_shares,
-    ledger_charge,
     living_text,
     price,
     request_text,
 )
 from sfumato.releases.plan import Plan, read_plan
+from sfumato.releases.plan_facts import capped_in
 from sfumato.tables.addresses import without_secrets
 from sfumato.tables.living import LivingRoster
 
@@ -128,13 +129,14 @@ def preview_living(
     Where a private roster's heads have still to be counted, `counting` comes first, and what needs the counts is only tried.
     """
     ledger, standing = _look(plan)
+    capped = capped_in(plan, facts.schema, facts.roster)
     priced: list[Priced] = []
     asks: list[Ask] = []
     settled: list[Foreseen | None] = []
     if counting is not None:
         counting = charged_to_people(counting, standing)
         text = request_text(counting, dataset_name=plan.dataset, source=source)
-        asks.append(Ask(Charge(counting.chosen.charge.total), text, None))
+        asks.append(Ask(to_attributes(Charge(counting.chosen.charge.total), counting, capped), text, None))
         priced.append(counting)
         settled.append(None)
     for request in requests:
@@ -157,9 +159,8 @@ def preview_living(
             known = Foreseen(refusal=str(error))
         if known is None and item.part is not None:
             standing = item.part.after(item.chosen.charge)
-            charge = ledger_charge(item)
             # What each cohort can pay is in the price already; only the caps that hold for all are left to ask.
-            asks.append(Ask(Charge(charge.total, attributes=charge.attributes), text, request.recipient))
+            asks.append(Ask(to_attributes(Charge(item.chosen.charge.total), item, capped), text, request.recipient))
         priced.append(item)
         settled.append(known)
     caps = None if ledger is None else replace(ledger.caps(plan.dataset), people=None)
@@ -195,6 +196,11 @@ def again_priced(priced: Priced, facts: Facts, ledger: Ledger, dataset: str) -> 
     life = ledger.people(dataset)
     life.bind()
     return replace(price(priced.request, facts, life.standing()), foreseen=priced.foreseen)
+
+
+def standing_in(plan: Plan) -> Standing | None:
+    """Where the people of a living roster stand, by the plan's ledger; nothing is written."""
+    return _look(plan)[1]
 
 
 def _look(plan: Plan) -> tuple[Ledger | None, Standing | None]:

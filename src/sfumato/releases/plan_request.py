@@ -6,11 +6,13 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.offers import AUTO, Request
 from sfumato.privacy.units import positive_nano
+from sfumato.registry import Parameter
 from sfumato.releases.kinds import COMMON, kind_of
 from sfumato.releases.mistakes import Mistakes, flag_of, table_of, text_of
 from sfumato.tables.words import lookalike
@@ -21,11 +23,18 @@ _DEEPEST = 12
 _BIDIRECTIONAL = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f"
 
 
-def parse_request(given: Any, place: str, *, independent: bool = False, mistakes: Mistakes | None = None) -> Request | None:
+def parse_request(
+    given: Any,
+    place: str,
+    *,
+    independent: bool = False,
+    home: Path | None = None,
+    mistakes: Mistakes | None = None,
+) -> Request | None:
     """Check one request; `place` is what to call it in messages until its name is known.
 
-    `independent` is what holds for the whole plan where the request does not say it itself. The first mistake is raised,
-    unless `mistakes` gathers them: then a request with any is None.
+    `independent` is what holds for the whole plan where the request does not say it itself; files are named from `home`.
+    The first mistake is raised, unless `mistakes` gathers them: then a request with any is None.
     """
     mistakes = mistakes or Mistakes()
     before = mistakes.times
@@ -44,8 +53,9 @@ def parse_request(given: Any, place: str, *, independent: bool = False, mistakes
     stated = note(lambda: flag_of(table, "independent", place))
     parameters: dict[str, Any] = {}
     if kind is not None and isinstance(mechanism, str):
-        for key in (k for k in table if k not in COMMON):
-            one = {key: table[key]}
+        located = _located(table, kind.parameters, home)
+        for key in located:
+            one = {key: located[key]}
             parameters |= note(partial(kind.check, one, mechanism, place)) or {}
     if mistakes.times > before or kind is None or name is None:
         return None
@@ -60,6 +70,12 @@ def parse_request(given: Any, place: str, *, independent: bool = False, mistakes
         parameters=parameters,
         independent=independent if stated is None else stated,
     )
+
+
+def _located(table: Mapping[str, Any], parameters: Sequence[Parameter], home: Path | None) -> dict[str, Any]:
+    """The keys of the kind and its mechanism, with files where they lie."""
+    files = {p.name for p in parameters if p.type == "file" and home is not None and isinstance(table.get(p.name), str)}
+    return {k: str(Path(home or "") / v) if k in files else v for k, v in table.items() if k not in COMMON}
 
 
 def _price(table: Mapping[str, Any], place: str) -> Fraction | None:

@@ -41,6 +41,7 @@ def report(result: Result, made: Mapping[str, Any]) -> str:
     parts = [
         f"<h1>{_text(name)}</h1>",
         f"<p class=soft>{_text(_question(made))} · {_text(made['created'])} · {_text(software)}</p>",
+        _about(made["schema"]),
         _headline(result),
         _figure(result, f"Plot of {name}"),
         "<h2>What is promised</h2>",
@@ -80,6 +81,13 @@ def report(result: Result, made: Mapping[str, Any]) -> str:
         f"<title>{_text(name)}: private release</title><style>{_STYLE}</style></head>"
         f"<body>\n{body}\n</body></html>\n"
     )
+
+
+def _about(schema: Mapping[str, Any]) -> str:
+    """The table in its custodian's words, if there are any."""
+    said = [f"<b>{_text(schema['title'])}</b>"] if schema.get("title") else []
+    said += [_text(schema["description"])] if schema.get("description") else []
+    return f"<p>{'. '.join(said)}</p>" if said else ""
 
 
 def _question(made: Mapping[str, Any]) -> str:

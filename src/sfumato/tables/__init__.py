@@ -6,6 +6,7 @@ from sfumato.tables.dataset import Dataset, open
 from sfumato.tables.domains import Categorical, Domain, Numeric
 from sfumato.tables.importing import Imported, import_table
 from sfumato.tables.lattice import Lattice
+from sfumato.tables.notes import Note, Wording
 from sfumato.tables.personal import PersonalTable
 from sfumato.tables.predicates import is_empty, parse_where
 from sfumato.tables.roster import Roster
@@ -19,12 +20,14 @@ __all__ = [
     "Domain",
     "Imported",
     "Lattice",
+    "Note",
     "Numeric",
     "PersonalTable",
     "PrivacyUnit",
     "Roster",
     "Schema",
     "Taxonomy",
+    "Wording",
     "coverage",
     "import_table",
     "is_empty",

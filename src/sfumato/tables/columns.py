@@ -22,10 +22,14 @@ Expr = Any  # Ibis has no useful static types
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table as an expression, and its kind: "int", "float", "bool" or "text"."""
+    """A column of the table as an expression, and its kind: "int", "float", "bool" or "text".
+
+    `place` is its place in a long public list, where a join has found it (see `sfumato.tables.lookups`).
+    """
 
     expr: Expr
     kind: str
+    place: Expr | None = None
 
     @property
     def known(self) -> Expr:

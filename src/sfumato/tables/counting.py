@@ -58,7 +58,7 @@ def dense(codes: Counts, counts: Counts, shape: tuple[int, ...]) -> Counts:
 
 def cell_columns(names: Sequence[str], columns: dict[str, Column], schema: Schema) -> dict[str, Expr]:
     """The cells of some columns, as c0, c1..."""
-    return {f"c{i}": schema[name].cell(columns[name]) for i, name in enumerate(names)}
+    return {f"c{i}": schema[name].code(columns[name]) for i, name in enumerate(names)}
 
 
 def marginals(dataset: Dataset, wanted: Sequence[Sequence[str]], where: Where) -> Exact[list[Counts]]:

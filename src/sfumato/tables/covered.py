@@ -82,9 +82,11 @@ def _pieces(name: str, predicate: Predicate, schema: Schema) -> list[tuple[Any, 
     domain = schema[name]
     asked = [atom for atom in atoms(predicate) if atom.column == name]
     found = list(domain.pieces(asked))
-    if not any(domain.may_hold(atom, None) for atom in asked):
+    beyond = [value for value in domain.outsiders if any(domain.may_hold(atom, value) for atom in asked)]
+    if not beyond:
         return found
-    return [(None, MISSING), *((value, share * (1 - MISSING)) for value, share in found)]
+    listed = ((value, share * (1 - MISSING)) for value, share in found)
+    return [*((value, MISSING / len(beyond)) for value in beyond), *listed]
 
 
 def _holds(predicate: Predicate, schema: Schema, known: Mapping[str, Any], *, negate: bool) -> bool:

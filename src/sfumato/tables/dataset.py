@@ -24,6 +24,7 @@ from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.engines import Engine, TableName, check_source, connect, describe
 from sfumato.tables.frames import AsArrow, person_array
 from sfumato.tables.living import LivingRoster
+from sfumato.tables.points import PointCounts, point_counts
 from sfumato.tables.predicates import Where
 from sfumato.tables.roster import Roster
 from sfumato.tables.roster_findings import check_persons
@@ -113,6 +114,8 @@ class Dataset:
         Where each person's budget is written.
     roster_only : bool
         Whether people who granted nothing are left out of plain counts and sums too.
+    readable : tuple of str or None
+        The only columns that may be read, beside the person and the budget; None for every column of the schema.
     csv : CsvOptions, optional
         How a text file is written.
     """
@@ -122,6 +125,7 @@ class Dataset:
     table: TableName | None = None
     budgets: Roster | None = None
     roster_only: bool = False
+    readable: tuple[str, ...] | None = None
     csv: CsvOptions | None = None
 
     def __str__(self) -> str:
@@ -139,7 +143,13 @@ class Dataset:
 
     def with_budgets(self, budgets: Roster) -> Dataset:
         """The same table, open if it is, with other `budgets` joined to it."""
-        other = replace(self, budgets=budgets)
+        return self._opened_as(replace(self, budgets=budgets))
+
+    def limited_to(self, columns: Iterable[str]) -> Dataset:
+        """The same table, open if it is, of which only `columns` can be read: what a release is charged for."""
+        return self._opened_as(replace(self, readable=tuple(columns)))
+
+    def _opened_as(self, other: Dataset) -> Dataset:
         if "engine" in self.__dict__:
             other.__dict__["engine"] = self.engine
         return other
@@ -223,6 +233,23 @@ class Dataset:
         A row counts `base` plus its place on the lattice of `steps` steps (see `Schema.lattice`), 0 where it is missing.
         """
         return sums.plain(self, Measured(measure, self.schema.lattice(measure, steps), base), where)
+
+    def points(
+        self,
+        column: str,
+        *,
+        steps: int | None = None,
+        by: Sequence[str] = (),
+        budgets: PersonBudgets | None = None,
+        where: Where = None,
+    ) -> Exact[PointCounts]:
+        """Rows per point of the lattice of `column` (0 to `steps`); a missing value has none.
+
+        With `by` per cell of these columns, with `budgets` per person group as for `group_sums`; rows as `where` says.
+        """
+        names = self._names(by) if len(by) else ()
+        self.schema.check_cells(names)
+        return point_counts(self, column, self.schema.lattice(column, steps), names, budgets, where)
 
     # ------------------------------------------------------------------------------------ weighted sums
 

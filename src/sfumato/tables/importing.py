@@ -129,7 +129,7 @@ def _typed(engine: Engine, schema: Schema, others: Mapping[str, Sequence[str]]) 
     for i, name in enumerate(schema.names):
         raw, what = engine.column(name, "column"), f"column {name!r}"
         column = schema[name].column(raw, engine=engine.name, what=what, text=True)
-        typed[name] = column.expr
+        typed[name] = schema[name].kept(column)
         found[f"missing{i}"] = raw.isnull().sum()
         found[f"outside{i}"] = (raw.notnull() & ~schema[name].inside(column)).sum()
     for kind, names in others.items():

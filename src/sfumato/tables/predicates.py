@@ -190,7 +190,7 @@ def _joined(predicate: Predicate, negate: bool) -> Iterator[tuple[Predicate, boo
 
 def _may_hold_together(parts: Sequence[tuple[Predicate, bool]], domain: Domain) -> bool:
     """Whether some value of one column, or a missing one, may satisfy all parts."""
-    values = [None, *domain.witnesses([atom for part, _ in parts for atom in atoms(part)])]
+    values = [*domain.outsiders, *domain.witnesses([atom for part, _ in parts for atom in atoms(part)])]
     return any(all(_may_hold_at(part, value, domain, negate) for part, negate in parts) for value in values)
 
 

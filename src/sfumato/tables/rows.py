@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from sfumato.errors import PrivacyError
 from sfumato.privacy.exact import Exact
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.conditions import condition
+from sfumato.tables.lookups import with_place
 from sfumato.tables.predicates import Both, Where, columns_of, parse_where
 
 if TYPE_CHECKING:
@@ -59,6 +62,11 @@ def rows_in_use(
     predicate = parse_where(where, dataset.schema)
     schema, engine = dataset.schema, dataset.engine
     needed = sorted(set(columns) | columns_of(predicate), key=schema.names.index)
+    beyond = [] if dataset.readable is None else [name for name in needed if name not in dataset.readable]
+    if beyond:
+        raise PrivacyError(
+            f"a release may not read column {beyond[0]!r}: it was not asked for, so nothing was charged to it"
+        )
     # Plain names from here on: whatever a column is called, engines see v0, v1...
     alias = {name: f"v{i}" for i, name in enumerate(needed)}
     picked = {alias[name]: engine.column(name, "column") for name in needed}
@@ -78,14 +86,28 @@ def rows_in_use(
         rows = roster.joined(rows, engine)
     if roster is not None and not budgets and (in_table or joined):
         rows = rows.filter(rows["key"] >= roster.least_key)
+    rows = _with_places(dataset, rows, alias)
     if predicate != Both(()):
         rows = rows.filter(condition(predicate, _columns(dataset, rows, alias), schema.columns))
     return rows, _columns(dataset, rows, alias)
 
 
+def _with_places(dataset: Dataset, rows: Expr, alias: Mapping[str, str]) -> Expr:
+    """The rows with a place for every column whose domain is a long list."""
+    for name, short in alias.items():
+        listed = dataset.schema[name].long_list()
+        if listed is not None:
+            column = _column(dataset, rows, name, short)
+            rows = with_place(rows, column, listed, f"{short}_place", engine=dataset.engine.name)
+    return rows
+
+
 def _columns(dataset: Dataset, rows: Expr, alias: Mapping[str, str]) -> dict[str, Column]:
-    engine, schema = dataset.engine, dataset.schema
-    return {
-        name: schema[name].column(rows[short], engine=engine.name, what=f"column {name!r}", text=engine.text)
-        for name, short in alias.items()
-    }
+    found = {name: _column(dataset, rows, name, short) for name, short in alias.items()}
+    placed = {name: f"{short}_place" for name, short in alias.items() if f"{short}_place" in rows.columns}
+    return found | {name: replace(found[name], place=rows[place]) for name, place in placed.items()}
+
+
+def _column(dataset: Dataset, rows: Expr, name: str, short: str) -> Column:
+    engine = dataset.engine
+    return dataset.schema[name].column(rows[short], engine=engine.name, what=f"column {name!r}", text=engine.text)

@@ -12,6 +12,7 @@ A schema is input, never inferred: reading a domain off the data would publish t
     high = 119
     bins = 12
     integer = true
+    unit = "years"               # title, description and unit are for readers
 
     [columns.sex]
     type = "categorical"
@@ -32,6 +33,7 @@ from sfumato.errors import InputError, SchemaError
 from sfumato.privacy.terms import Terms
 from sfumato.tables.domains import Domain, domain_from_plain
 from sfumato.tables.lattice import Lattice
+from sfumato.tables.notes import NOTHING, Note, Wording, note_of
 from sfumato.tables.toml_text import parse_toml, read_toml, toml_lines
 from sfumato.tables.words import check_keys, check_text, did_you_mean
 
@@ -102,6 +104,10 @@ class Schema:
         Names match the table's exactly, upper and lower case included.
     unit : PrivacyUnit
         What one person can put into the table.
+    notes : mapping of str to Note
+        Title, description and unit of columns, for readers; not part of what a request is.
+    about : Note
+        Title and description of the table.
 
     Examples
     --------
@@ -119,6 +125,8 @@ class Schema:
 
     columns: Mapping[str, Domain]
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
+    notes: Mapping[str, Note] = field(default_factory=dict)
+    about: Note = NOTHING
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping) or not self.columns:
@@ -138,9 +146,15 @@ class Schema:
                     f"columns {twin!r} and {name!r} differ in case only, which some engines ignore: rename one"
                 )
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
+        for name, note in self.notes.items():
+            self[name]
+            if not isinstance(note, Note):
+                raise SchemaError(f"what is said of column {name!r} must be a Note, got {note!r}")
+        kept = {name: self.notes[name] for name in self.columns if self.notes.get(name, NOTHING) != NOTHING}
+        object.__setattr__(self, "notes", MappingProxyType(kept))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Schema, (dict(self.columns), self.unit))
+        return (Schema, (dict(self.columns), self.unit, dict(self.notes), self.about))
 
     def __getitem__(self, name: str) -> Domain:
         try:
@@ -198,6 +212,18 @@ class Schema:
         """The lattice of `steps` steps on which the numeric `column` is added up; see `Numeric.lattice`."""
         return self[column].lattice(steps, what=f"column {column!r}")
 
+    def note(self, column: str) -> Note:
+        """Title, description and unit of a `column`."""
+        return self.notes.get(column, NOTHING)
+
+    def heading(self, column: str) -> str:
+        """What a picture calls a `column`: its title or name, with its unit."""
+        return self.note(column).heading(column)
+
+    def wording(self, column: str) -> Wording:
+        """How numbers of a `column` are put into words: with its unit, or as dates."""
+        return self[column].wording(self.note(column).unit)
+
     def condition(self, where: Where) -> Predicate:
         """The condition `where` on the columns, read and checked; see `sfumato.tables.parse_where`."""
         from sfumato.tables.predicates import parse_where
@@ -212,7 +238,8 @@ class Schema:
 
     def select(self, columns: Iterable[str]) -> Schema:
         """The schema of `columns` alone, same unit."""
-        return Schema({c: self[c] for c in columns}, self.unit)
+        kept = {c: self[c] for c in columns}
+        return Schema(kept, self.unit, {c: self.note(c) for c in kept}, self.about)
 
     @classmethod
     def from_toml(cls, source: str | Path) -> Schema:
@@ -230,27 +257,39 @@ class Schema:
     @classmethod
     def from_mapping(cls, plain: Mapping[str, Any], *, what: str = "schema") -> Schema:
         """From `plain`, the nested dictionaries that a TOML file holds; `what` names the schema in errors."""
-        check_keys(plain, ("unit", "columns"), what)
-        unit, columns = plain.get("unit", {}), plain.get("columns")
+        check_keys(plain, ("table", "unit", "columns"), what)
+        unit, columns, table = plain.get("unit", {}), plain.get("columns"), plain.get("table", {})
         if not isinstance(columns, Mapping) or not columns:
             raise SchemaError(f"{what}: no columns; describe each in a table such as [columns.age]")
         if not isinstance(unit, Mapping):
             raise SchemaError(f"{what}: unit must be a table with person and rows_per_person, got {unit!r}")
         check_keys(unit, ("person", "rows_per_person"), f"{what}: [unit]")
-        domains = {name: domain_from_plain(f"column {name!r}", table) for name, table in columns.items()}
-        return cls(domains, PrivacyUnit(**unit))
+        if not isinstance(table, Mapping):
+            raise SchemaError(f"{what}: table must be a table with title and description, got {table!r}")
+        check_keys(table, ("title", "description"), f"{what}: [table]")
+        domains = {name: domain_from_plain(f"column {name!r}", column) for name, column in columns.items()}
+        notes = {name: note_of(column, f"column {name!r}") for name, column in columns.items()}
+        return cls(domains, PrivacyUnit(**unit), notes, note_of(table, f"{what}: [table]"))
 
-    def to_mapping(self) -> dict[str, Any]:
-        """Nested dictionaries, as a TOML file holds them; `from_mapping` gives back an equal schema."""
+    def to_mapping(self, *, notes: bool = True) -> dict[str, Any]:
+        """Nested dictionaries, as a TOML file holds them; `from_mapping` gives back an equal schema.
+
+        Without `notes` it holds what decides about figures, and nothing that is only for readers.
+        """
         plain: dict[str, Any] = {}
+        if notes and self.about != NOTHING:
+            plain["table"] = self.about.to_plain()
         if self.unit.person is not None:
             plain["unit"] = {"person": self.unit.person, "rows_per_person": self.unit.rows_per_person}
-        plain["columns"] = {name: {"type": d.type_name, **d.to_plain()} for name, d in self.columns.items()}
+        plain["columns"] = {
+            name: {"type": d.type_name, **(self.note(name).to_plain() if notes else {}), **d.to_plain()}
+            for name, d in self.columns.items()
+        }
         return plain
 
-    def to_toml(self) -> str:
-        """TOML text; `from_toml` gives back an equal schema."""
-        return "\n".join(toml_lines(self.to_mapping())) + "\n"
+    def to_toml(self, *, notes: bool = True) -> str:
+        """TOML text; `from_toml` gives back an equal schema, except that without `notes` nothing is said to readers."""
+        return "\n".join(toml_lines(self.to_mapping(notes=notes))) + "\n"
 
     def plot(self, ax: Axes | None = None, *, columns: Iterable[str] | None = None) -> Axes:
         """Draw the levels of `columns` (by default all) on `ax`: given trees, and those made where none is given."""

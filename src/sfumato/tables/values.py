@@ -27,7 +27,7 @@ def numbers(column: Any) -> Floats:
     >>> numbers([1, "2.5", "x", None, 10**400]).tolist()
     [1.0, 2.5, nan, nan, inf]
     """
-    plain = _of_one_type(column)
+    plain = of_one_type(column)
     if plain is not None:
         values, missing = plain
         found = _doubles(values)
@@ -56,7 +56,7 @@ def category_codes(column: Any, values: Sequence[Any]) -> Codes:
     [1, 0, -1, -1]
     """
     places = Places(values)
-    if places.numbers is not None and _of_one_type(column) is not None:
+    if places.numbers is not None and of_one_type(column) is not None:
         return places.of_numbers(numbers(column))
     coded = _dictionary(column)
     if coded is None:
@@ -112,7 +112,7 @@ def _doubles(values: NDArray[Any]) -> Floats:
     return found
 
 
-def _of_one_type(column: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None] | None:
+def of_one_type(column: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None] | None:
     """A column whose container states a type of numbers: the raw numbers, and where they are missing."""
     kind = type(column).__module__.split(".")[0]
     if isinstance(column, np.ndarray):
@@ -123,9 +123,9 @@ def _of_one_type(column: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None] |
             return (np.asarray(column), None) if stated.kind in "biuf" else None
         if _is_masked(stated):
             return np.asarray(column.fillna(stated.type(0)), dtype=stated.numpy_dtype), np.asarray(column.isna())
-        return _of_one_type(column.array.__arrow_array__()) if _is_arrow(stated) else None
+        return of_one_type(column.array.__arrow_array__()) if _is_arrow(stated) else None
     if kind == "polars" and hasattr(column, "dtype"):
-        return _of_one_type(column.to_arrow()) if column.dtype.is_numeric() or str(column.dtype) == "Boolean" else None
+        return of_one_type(column.to_arrow()) if column.dtype.is_numeric() or str(column.dtype) == "Boolean" else None
     if kind == "pyarrow":
         import pyarrow as pa
 

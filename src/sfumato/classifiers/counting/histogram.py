@@ -12,22 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.base import Floats, PrivateClassifier
+from sfumato.classifiers.base import CountingClassifier, Floats
+from sfumato.grids.publishers.one_grid import Weights
 from sfumato.grids.publishers.privpfc import PrivPfC
 from sfumato.grids.publishers.task import Task
-from sfumato.privacy import Exact, Meter
+from sfumato.privacy import Exact, Meter, Nano, as_epsilon
 from sfumato.records.records import Records
 from sfumato.tables.domains import Categorical
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class HistogramClassifier(PrivateClassifier):
+class HistogramClassifier(CountingClassifier):
     """A decision tree (or any scikit-learn classifier that takes weights) over the cells of a PrivPfC synopsis.
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source
-        See `PrivateClassifier`.
+    epsilon, schema, target, classes, source, tiers
+        See `PrivateClassifier` and `CountingClassifier`.
     estimator : scikit-learn classifier, optional
         What is trained on the published cells.
     grids, most, split
@@ -58,10 +59,14 @@ class HistogramClassifier(PrivateClassifier):
 
         name = self.target or "class"
         task = Task(self._coding.attributes, name, Categorical([str(c) for c in self._coding.classes]))
-        publisher = PrivPfC(
-            epsilon=self.epsilon, target=name, grids=self.grids, most=self.most, split=self.split, rows=self.rows
-        )
-        self.synopsis_ = publisher.release(records, task, meter)
+        weighing, epsilon, rows = self._weighing, self.epsilon, self.rows
+        if weighing.heads is not None:
+            # What the most generous people may lose; the others lose less by their weights.
+            epsilon = as_epsilon(Nano(self._budget(meter) * weighing.top * meter.terms.factor))
+            rows = int(weighing.heads.sum())
+        publisher = PrivPfC(epsilon=epsilon, target=name, grids=self.grids, most=self.most, split=self.split, rows=rows)
+        weights = Weights(weighing.groups, None if weighing.even else weighing.heads)
+        self.synopsis_ = publisher.release(records, task, meter, weights=weights)
         self.trained_ = self.synopsis_.classifier(None if self.estimator is None else clone(self.estimator))
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:

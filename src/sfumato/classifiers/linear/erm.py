@@ -63,6 +63,7 @@ WIDTH_IS_PUBLIC = "the number of columns is public: that of the first row of a l
 class _PrivateLinear(CountedFits, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What both estimators share."""
 
+    takes_budgets: ClassVar[bool] = True
     _loss: ClassVar[LossKind]
 
     epsilon: Epsilon = 1.0

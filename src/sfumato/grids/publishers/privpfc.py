@@ -129,12 +129,21 @@ class PrivPfC(Publisher):
             note += ", if class counts (2% of the budget) say that there is enough to find"
         return noise_of(rate, weights.average), note
 
-    def release(self, records: Exact[Records], task: Task, meter: Meter, *, score: Scorer = score_pool) -> Synopsis:
+    def release(
+        self,
+        records: Exact[Records],
+        task: Task,
+        meter: Meter,
+        *,
+        score: Scorer = score_pool,
+        weights: Weights | None = None,
+    ) -> Synopsis:
         """The release of `task` from `records`, through `meter`.
 
-        `score` lets experiments keep scores between runs.
+        `score` lets experiments keep scores between runs; `weights` are those of the records, where they are not what the
+        budgets say.
         """
-        weights = Weights.of(self.budgets)
+        weights = weights or Weights.of(self.budgets)
         settings = self.settings(task, meter.terms.factor)
         cuts, chosen, figures = release_grids(
             records, task, meter, nano=self.nano, settings=settings, rows=self._public_rows(), weights=weights, score=score

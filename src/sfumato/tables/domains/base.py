@@ -6,32 +6,41 @@ The rest of the package asks a domain and never which kind it is, so a new kind 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from enum import Enum
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.privacy.source import Generator
-from sfumato.tables.columns import Column, Expr
+from sfumato.tables.columns import Column, Expr, any_of
+from sfumato.tables.domains.cells import Cells, Codes
 from sfumato.tables.lattice import Lattice
+from sfumato.tables.notes import Wording
 from sfumato.tables.predicate_tree import OPPOSITE, Atom, Compare, Either, InCells, Missing, Op, Predicate
-from sfumato.tables.taxonomy import Leaf, Taxonomy
-from sfumato.tables.words import check_keys
+from sfumato.tables.taxonomy import Leaf
 
-Codes: TypeAlias = NDArray[np.int64]
-Partitions: TypeAlias = list[Codes]
-Groups: TypeAlias = list[list[str]]
 MAX_BOUND = 2**53  # beyond it not every whole number is a double, and engines would disagree
 
 
-class Domain(ABC):
+class Outside(Enum):
+    """Values outside a domain, where it tells them apart: there is a value, but not one of the domain's."""
+
+    ELSEWHERE = "elsewhere"
+
+
+ELSEWHERE: Final = Outside.ELSEWHERE
+
+
+class Domain(Cells):
     """The public domain of one column.
 
     The *listed* cells 0..listed-1 hold the values of the domain; `other`, if it is a label, names one more cell for
-    everything else. A subclass is immutable and compares equal to one that was made alike.
+    everything else, and `missing` one for where there is no value that can be read, which then is no longer in `other`. A
+    subclass is immutable and compares equal to one that was made alike.
 
     Attributes
     ----------
@@ -40,119 +49,37 @@ class Domain(ABC):
     keys : tuple of str
         The other keys a schema file may give.
     other : str or False
-        The name of the last cell, for values outside the domain.
+        The name of the cell after the listed ones, for values outside the domain.
+    missing : str or False
+        The name of the last cell, for rows without a value that can be read.
     taxonomy : Taxonomy or None
         A tree over `leaves`.
     ordered : bool
         Whether neighbouring cells are alike.
+    adds_up : bool
+        Whether a sum of its numbers means something, where it has a lattice; that of dates does not.
     """
 
     type_name: ClassVar[str]
     keys: ClassVar[tuple[str, ...]]
-    ordered: ClassVar[bool] = False
-    other: bool | str
-    taxonomy: Taxonomy | None
-
-    # ------------------------------------------------------------------------------------------ cells
-
-    @property
-    @abstractmethod
-    def listed(self) -> int:
-        """Number of cells that hold values of the domain."""
-
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """A name for each listed cell."""
-
-    @property
-    def size(self) -> int:
-        """Number of cells, the other cell included."""
-        return self.listed + bool(self.other)
-
-    def labels(self) -> tuple[str, ...]:
-        """A name for each cell."""
-        return (*self.names(), self.other) if isinstance(self.other, str) else self.names()
-
-    @property
-    def leaves(self) -> Sequence[Leaf]:
-        """What a taxonomy has as its leaves: the numbers of the listed cells, unless a kind has better names."""
-        return range(self.listed)
-
-    @property
-    def cell_edges(self) -> tuple[float, ...] | None:
-        """Where the cells begin and end, if every cell is an interval of numbers."""
-        return None
-
-    def classes(self) -> tuple[Any, ...] | None:
-        """The values to be predicted if this column is a target; None if it cannot be one."""
-        return None
-
-    # ----------------------------------------------------------------------------------------- levels
-
-    @property
-    def depth(self) -> int:
-        """Levels of the taxonomy below its root (1 without a taxonomy)."""
-        return self.taxonomy.depth if self.taxonomy else 1
-
-    def group_codes(self, level: int) -> Codes:
-        """For each cell its node at `level` of the taxonomy; the other cell is a node of its own below the root."""
-        groups = (self.taxonomy or Taxonomy(leaves=tuple(self.leaves))).groups(level)
-        place = {(type(leaf), leaf): number for number, (_, leaves) in enumerate(groups) for leaf in leaves}
-        codes = [place[type(v), v] for v in self.leaves]
-        return np.array([*codes, 0 if level == 0 else len(groups)] if self.other else codes, dtype=np.int64)
-
-    def levels(self) -> tuple[Partitions, Groups]:
-        """Per level, coarsest first, the node of every cell and the names of the nodes.
-
-        These are the levels of the given tree. Without one, ordered cells are merged in pairs, level by level; others are
-        everything, or each cell by itself. The other cell is a node of its own on every level below the root.
-
-        >>> from sfumato.tables.domains import Numeric
-        >>> partitions, groups = Numeric(0, 8, bins=4).levels()
-        >>> [p.tolist() for p in partitions]
-        [[0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 2, 3]]
-        >>> groups[1]
-        ['0 to 4', '4 to 8']
-        """
-        if self.taxonomy is not None:
-            partitions = [self.group_codes(level) for level in range(self.taxonomy.depth + 1)]
-            groups = [[label for label, _ in self.taxonomy.groups(level)] for level in range(len(partitions))]
-        elif self.ordered:
-            partitions, groups = self._pairs()
-        else:
-            partitions = [np.zeros(self.size, dtype=np.int64), np.arange(self.size)]
-            groups = [["all"], list(self.names())]
-        if isinstance(self.other, str):
-            for level in range(1, len(groups)):
-                groups[level].append(self.other)
-        return partitions, groups
-
-    def span(self, start: int, end: int) -> str:
-        """A name for the listed cells from `start` up to, not including, `end` (ordered cells only)."""
-        names = self.names()
-        return names[start] if end == start + 1 else f"{names[start]} to {names[end - 1]}"
-
-    def _pairs(self) -> tuple[Partitions, Groups]:
-        codes = np.arange(self.listed)
-        partitions, groups = [], []
-        while True:
-            ends = np.append(np.flatnonzero(np.diff(codes)) + 1, self.listed)
-            starts = np.concatenate([[0], ends[:-1]])
-            partitions.append(np.append(codes, codes[-1] + 1) if self.other else codes)
-            groups.append([self.span(int(a), int(b)) for a, b in zip(starts, ends, strict=True)])
-            if codes[-1] == 0:
-                break
-            codes = codes // 2
-        if self.other:
-            partitions.append(np.zeros(self.listed + 1, dtype=np.int64))
-            groups.append(["all"])
-        return partitions[::-1], groups[::-1]
+    adds_up: ClassVar[bool] = True
 
     # ------------------------------------------------------------------------------- values in memory
 
     @abstractmethod
     def places(self, values: Any) -> Codes:
         """The listed cell of each of `values`, -1 outside the domain: the rule of the engines, in memory. Never fails."""
+
+    def absent(self, values: Any) -> NDArray[np.bool_]:
+        """Where one of `values` cannot be read at all: the rule for the missing cell, in memory. Never fails."""
+        raise TypeError(f"{type(self).__name__} does not say which values cannot be read")
+
+    def cells(self, values: Any) -> Codes:
+        """The cell of each of `values`, -1 where it has none."""
+        found = self.places(values)
+        if self.other:
+            found = np.where(found < 0, self.listed, found)
+        return np.where(self.absent(values), self.size - 1, found) if self.missing else found
 
     @abstractmethod
     def draw(self, cells: Codes, random: Generator) -> Any:
@@ -173,7 +100,22 @@ class Domain(ABC):
 
     @abstractmethod
     def cell(self, column: Column) -> Expr:
+        """The number of each row's listed or other cell by `column`, NULL if it has none; `code` adds the missing cell."""
+
+    def code(self, column: Column) -> Expr:
         """The number of each row's cell by `column`, NULL if it has none."""
+        import ibis
+
+        found = self.cell(column)
+        return ibis.ifelse(column.known, found, self.size - 1) if self.missing else found
+
+    def kept(self, column: Column) -> Expr:
+        """The values of `column` as an imported file keeps them, so that they are read back alike."""
+        return column.expr
+
+    def long_list(self) -> Sequence[Leaf] | None:
+        """The values of the listed cells, if too many to compare each row with: a join then gives `Column.place`."""
+        return None
 
     @abstractmethod
     def inside(self, column: Column) -> Expr:
@@ -187,6 +129,19 @@ class Domain(ABC):
     def lattice(self, steps: int | None = None, *, what: str = "the column") -> Lattice:
         """The lattice of `steps` steps on which this column is added up, if it can be; `what` names the column in errors."""
         raise SchemaError(f"{what} is {self.type_name}; a measure must be numeric")
+
+    def wording(self, unit: str = "") -> Wording:
+        """How numbers of the lattice are put into words: by default with the column's `unit` behind them."""
+        return Wording(unit)
+
+    def words(self, number: float) -> str:
+        """A `number` between the bounds of the lattice, in words.
+
+        >>> from sfumato.tables.domains import Numeric
+        >>> Numeric(0, 8, bins=4).words(2.5)
+        '2.5'
+        """
+        return self.wording().words(number)
 
     def number(self, column: Column) -> Expr:
         """The cleaned value of `column` as a double, NULL where missing: what `lattice` is about."""
@@ -224,9 +179,16 @@ class Domain(ABC):
         """True where the value of `column` is in one of the cells `codes`."""
         import ibis
 
-        known = sorted(codes - {self.listed})
+        known = sorted(code for code in codes if code < self.listed)
         found = self.cell(column).isin(known).fill_null(False) if known else ibis.literal(False)
-        return found | ~self.inside(column) if self.listed in codes else found
+        return any_of([found, *self.beyond(column, codes)])
+
+    def beyond(self, column: Column, codes: set[int]) -> list[Expr]:
+        """For each extra cell among `codes`, where `column` is in it."""
+        outside = [~self.inside(column)] if self.other and self.listed in codes else []
+        if not self.missing:
+            return outside
+        return [column.known & e for e in outside] + ([~column.known] if self.size - 1 in codes else [])
 
     def compared(self, column: Column, op: Op, value: Any) -> Expr:
         """True where `column op value` holds for the cleaned value; needed only where `compare` makes a `Compare`."""
@@ -262,17 +224,23 @@ class Domain(ABC):
         return [(codes[0], len(codes) / self.listed) for codes in alike.values()]
 
     def may_hold(self, atom: Atom, witness: Any, *, negate: bool = False) -> bool:
-        """Whether `atom` (its negation with `negate`) may hold for the value `witness`; None stands for a missing one.
+        """Whether `atom` (its negation with `negate`) may hold for the value `witness`; see `outsiders` for missing ones.
 
         Never False where it could hold: what is said to be empty must be empty.
         """
+        beyond = witness is None or witness is ELSEWHERE
         if isinstance(atom, Missing):
-            return (witness is None) != negate
+            return beyond != negate
         if isinstance(atom, InCells):
-            if witness is None:
-                return not negate and self.listed in atom.codes
+            if beyond:
+                return not negate and (self.size - 1 if witness is None and self.missing else self.listed) in atom.codes
             return (self.cell_of_witness(witness) in atom.codes) != negate
-        return witness is not None and self.may_compare(OPPOSITE[atom.op] if negate else atom.op, atom.value, witness)
+        return not beyond and self.may_compare(OPPOSITE[atom.op] if negate else atom.op, atom.value, witness)
+
+    @property
+    def outsiders(self) -> tuple[Any, ...]:
+        """Witnesses outside the domain: None; with a missing cell None for no value, and one for a value elsewhere."""
+        return (None, ELSEWHERE) if self.missing else (None,)
 
     def cell_of_witness(self, witness: Any) -> int:
         """The listed cell of `witness`, one of `witnesses`."""
@@ -292,41 +260,3 @@ class Domain(ABC):
     @abstractmethod
     def to_plain(self) -> dict[str, Any]:
         """The keys of a schema file, without `type`; `from_plain` gives back an equal domain."""
-
-
-DOMAINS: dict[str, type[Domain]] = {}
-_Kind = TypeVar("_Kind", bound=type[Domain])
-
-
-def register(domain: _Kind) -> _Kind:
-    """Let schema files use a kind of column, under the word `domain.type_name`."""
-    known = DOMAINS.setdefault(domain.type_name, domain)
-    if known is not domain:
-        raise SchemaError(f"columns of type {domain.type_name!r} are {known.__name__} already; choose another word")
-    return domain
-
-
-def domain_from_plain(what: str, plain: Any) -> Domain:
-    """A domain from one column's table of a schema file; `what` names the column in errors."""
-    if not isinstance(plain, Mapping):
-        raise SchemaError(f"{what}: expected a table such as [columns.age] with type = 'numeric', got {plain!r}")
-    kind = plain.get("type", "categorical" if "values" in plain else "numeric")
-    if kind not in DOMAINS:
-        raise SchemaError(f"{what}: type must be {' or '.join(map(repr, DOMAINS))}, got {kind!r}")
-    found = DOMAINS[kind]
-    check_keys(plain, ("type", *found.keys), f"{what} ({kind})")
-    try:
-        return found.from_plain({key: value for key, value in plain.items() if key != "type"})
-    except SchemaError as error:
-        raise SchemaError(f"{what}: {error}") from None
-
-
-def other_label(other: bool | str, taken: Sequence[str], what: str) -> bool | str:
-    """`other` in one form, a label or False, so that equal domains compare equal."""
-    if not isinstance(other, bool | str):
-        raise SchemaError(f"{what}: other must be true, false or a label, got {other!r}")
-    if isinstance(other, str) and (not other or other in taken):
-        raise SchemaError(f"{what}: the label of the other cell {other!r} is empty or already a value")
-    if other is True and "other" in taken:
-        raise SchemaError(f"{what}: 'other' is already a value; name the extra cell, for example other = 'elsewhere'")
-    return "other" if other is True else other

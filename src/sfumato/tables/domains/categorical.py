@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,12 +13,17 @@ from numpy.typing import NDArray
 from sfumato.errors import SchemaError
 from sfumato.privacy.source import Generator
 from sfumato.tables.columns import Column, Expr, any_of, exact_double, number_column, text_column, truth_column
-from sfumato.tables.domains.base import MAX_BOUND, Domain, other_label, register
+from sfumato.tables.domains.base import MAX_BOUND, Domain
+from sfumato.tables.domains.cells import Groups, Partitions
+from sfumato.tables.domains.declared import extra_labels, extras, register
 from sfumato.tables.domains.number_expressions import COMPARISONS
+from sfumato.tables.one_value import text_of, truth_of
 from sfumato.tables.predicate_tree import InCells, Not, Op, Predicate, literal_text
 from sfumato.tables.taxonomy import Leaf, Taxonomy
-from sfumato.tables.values import category_codes
+from sfumato.tables.values import category_codes, elements, numbers
 from sfumato.tables.words import check_text, did_you_mean
+
+MOST_COMPARED = 64  # values that a row is compared with one by one; in a longer list a join finds them
 
 
 @register
@@ -27,12 +33,16 @@ class Categorical(Domain):
 
     Parameters
     ----------
-    values : sequence of str, int or bool
+    values : sequence of str, int or bool, or a mapping of them to labels
         All of one type. Cell i is ``values[i]``.
     other : bool or str
-        Adds a last cell for everything else, NULL included; a string names it.
+        Adds a cell for everything else, NULL included unless there is a missing cell; a string names it.
     taxonomy : Taxonomy or nested mapping, optional
         A tree whose leaves are the values.
+    missing : bool or str
+        Adds a last cell for rows without a value; a string names it.
+    value_labels : mapping or sequence of str
+        What values are called where they are shown: ``{0: "owned", 1: "rented"}``. A condition may use either.
 
     Examples
     --------
@@ -41,6 +51,8 @@ class Categorical(Domain):
     >>> place = Categorical(["oslo", "bern", "nice"], taxonomy={"north": ["oslo"], "south": ["bern", "nice"]})
     >>> place.group_codes(1).tolist()
     [0, 1, 1]
+    >>> Categorical({0: "owned", 1: "rented"}, missing="not asked").labels()
+    ('owned', 'rented', 'not asked')
     >>> Categorical(["F", "M", "F"])
     Traceback (most recent call last):
     ...
@@ -48,15 +60,20 @@ class Categorical(Domain):
     """
 
     type_name: ClassVar[str] = "categorical"
-    keys: ClassVar[tuple[str, ...]] = ("values", "other", "taxonomy")
+    keys: ClassVar[tuple[str, ...]] = ("values", "labels", "other", "missing", "taxonomy")
 
     values: Sequence[Leaf]  # a tuple once built
     other: bool | str = False
     taxonomy: Taxonomy | None = None
+    missing: bool | str = False
+    value_labels: Sequence[str] = ()  # one for each value once built, or none at all
 
     def __post_init__(self) -> None:
         put = object.__setattr__
         given: Any = self.values
+        if isinstance(given, Mapping):
+            put(self, "value_labels", self.value_labels or given)
+            given = tuple(given)
         if isinstance(given, str) or not isinstance(given, Sequence):
             raise SchemaError(f"values must be a list, got {given!r}")
         values: tuple[Leaf, ...] = tuple(given)
@@ -74,7 +91,8 @@ class Categorical(Domain):
             elif abs(value) > MAX_BOUND:
                 raise SchemaError(f"the value {value!r} is beyond ±2^53; use text")
         put(self, "values", values)
-        put(self, "other", other_label(self.other, [str(v) for v in values], "categorical column"))
+        put(self, "value_labels", labels_of(values, self.value_labels))
+        extra_labels(self, [*map(str, values), *self.value_labels])
         if self.taxonomy is not None:
             put(self, "taxonomy", Taxonomy.of(self.taxonomy))
             self.taxonomy.check_covers(values, "categorical column")
@@ -86,14 +104,28 @@ class Categorical(Domain):
         return len(self.values)
 
     def names(self) -> tuple[str, ...]:
-        return tuple(str(v) for v in self.values)
+        return tuple(self.value_labels) or tuple(str(v) for v in self.values)
 
     @property
     def leaves(self) -> Sequence[Leaf]:
         return self.values
 
     def classes(self) -> tuple[Any, ...]:
-        return (*self.values, self.other) if self.other else tuple(self.values)
+        return (*self.values, *self.extra)
+
+    @cached_property
+    def _codes(self) -> dict[tuple[type, Any], int]:
+        """Where each value stands, and each label: True is not 1 here, and 'a' may be called 'b'."""
+        called = enumerate(self.value_labels)
+        known: dict[tuple[type, Any], int] = {(str, label): code for code, label in called}
+        return known | {(type(v), v): code for code, v in enumerate(self.classes())}
+
+    def levels(self) -> tuple[Partitions, Groups]:
+        partitions, groups = super().levels()
+        if self.taxonomy is not None and self.value_labels:  # a tree is made of values; readers see their labels
+            called = dict(zip(map(str, self.values), self.names(), strict=True))
+            groups[-1] = [called.get(name, name) for name in groups[-1]]
+        return partitions, groups
 
     # ------------------------------------------------------------------------------- values in memory
 
@@ -106,11 +138,23 @@ class Categorical(Domain):
         return category_codes(values, self.values)
 
     def draw(self, cells: NDArray[np.int64], random: Generator) -> NDArray[Any]:
-        """The value of each of `cells`; None in the other cell. A cell has one value, so `random` is not asked."""
+        """The value of each of `cells`; None in the other cell. A cell has one value, so `random` is not asked.
+
+        Beside a missing cell, text in the other cell is its label, which is not one of the values either.
+        """
         outside = cells >= self.listed
         column = np.array(self.values, dtype=object)[np.where(outside, 0, cells)]
         column[outside] = None
+        if self.other and self.missing and isinstance(self.values[0], str):
+            column[cells == self.listed] = self.other
         return column
+
+    def absent(self, values: Any) -> NDArray[np.bool_]:
+        if isinstance(self.values[0], str):
+            return np.array([text_of(v) is None for v in elements(values)], dtype=bool)
+        if isinstance(self.values[0], bool):
+            return np.array([truth_of(v) is None for v in elements(values)], dtype=bool)
+        return np.isnan(numbers(values))
 
     def to_arrow(self, values: list[Any]) -> Any:
         from sfumato.tables.frames import number_array, text_array, truth_array
@@ -135,10 +179,15 @@ class Categorical(Domain):
             )
         return number_column(expr, engine=engine, what=what, text=text)
 
+    def long_list(self) -> Sequence[Leaf] | None:
+        return self.values if self.listed > MOST_COMPARED else None
+
     def cell(self, column: Column) -> Expr:
         import ibis
 
         other = self.listed if self.other else None
+        if column.place is not None:
+            return column.place if other is None else column.place.fill_null(other)
         values = self._literals(column, self.values)
         if column.kind not in ("int", "float"):
             return ibis.cases(*((column.expr == v, code) for code, v in enumerate(values)), else_=other)
@@ -159,14 +208,17 @@ class Categorical(Domain):
         """Whether the raw value of `column` is one of `codes`, so that engines can skip what cannot match."""
         import ibis
 
-        wanted = self._literals(column, [v for c, v in enumerate(self.values) if c in codes])
+        known = sorted(code for code in codes if code < self.listed)
+        wanted = self._literals(column, [self.values[code] for code in known])
         if not wanted:
             found = ibis.literal(False)
+        elif column.place is not None and len(wanted) > MOST_COMPARED:
+            found = column.place.notnull() if len(wanted) == self.listed else column.place.isin(known).fill_null(False)
         elif column.kind == "bool":
             found = column.expr.notnull() & any_of([column.expr == v for v in wanted])
         else:
             found = column.expr.notnull() & column.expr.isin(wanted)
-        return found | ~self.inside(column) if self.listed in codes else found
+        return any_of([found, *self.beyond(column, codes)])
 
     def _literals(self, column: Column, values: Sequence[Leaf]) -> list[Any]:
         return [exact_double(float(v)) for v in values] if column.kind == "float" else list(values)
@@ -188,29 +240,59 @@ class Categorical(Domain):
         return self._in(name, [self._code(name, value) for value in values])
 
     def _in(self, name: str, codes: Sequence[int]) -> InCells:
-        words = [literal_text(v) for v in self.classes()]
+        words = [literal_text(v) for v in (self.labels() if self.value_labels else self.classes())]
         unique = tuple(sorted(set(codes)))
         return InCells(name, unique, tuple(words[c] for c in unique))
 
     def _code(self, name: str, value: Any) -> int:
-        for code, known in enumerate(self.classes()):
-            if type(known) is type(value) and known == value:
-                return code
+        found = self._codes.get((type(value), value))
+        if found is not None:
+            return found
         hint = did_you_mean(str(value), self.labels()[:20])
-        if str(value) in self.labels():
-            hint = f"write it as {literal_text(self.classes()[self.labels().index(str(value))])}"
+        as_text = [str(v) for v in self.classes()]
+        if str(value) in as_text:
+            hint = f"write it as {literal_text(self.classes()[as_text.index(str(value))])}"
         raise SchemaError(f"{value!r} is not a value of column {name!r}; {hint}")
 
     # ----------------------------------------------------------------------------------- schema files
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Categorical:
-        return cls(**{"values": (), **plain})
+        renamed = {"value_labels" if key == "labels" else key: value for key, value in plain.items()}
+        return cls(**{"values": (), **renamed})
 
     def to_plain(self) -> dict[str, Any]:
-        plain: dict[str, Any] = {"values": list(self.values)}
-        if self.other:
-            plain["other"] = self.other
-        if self.taxonomy is not None:
-            plain["taxonomy"] = self.taxonomy.plain()
-        return plain
+        called = zip(self.values, self.names(), strict=True)
+        labels = {_key(v): label for v, label in called if label != _key(v)} if self.value_labels else {}
+        return {"values": list(self.values)} | ({"labels": labels} if labels else {}) | extras(self)
+
+
+def labels_of(values: Sequence[Leaf], given: Any) -> tuple[str, ...]:
+    """A label for each of `values`, none at all if none is `given`: a mapping, whose keys may be text, or one for each."""
+    if not given:
+        return ()
+    if isinstance(given, Mapping):
+        named = {_key(value): label for value, label in given.items()}
+        unknown = [key for key in named if key not in set(map(_key, values))]
+        if unknown:
+            raise SchemaError(f"labels names {unknown[0]!r}, which is not a value of the column; remove it or add the value")
+        labels: tuple[Any, ...] = tuple(named.get(_key(v), str(v)) for v in values)
+    elif isinstance(given, Sequence) and not isinstance(given, str) and len(given) == len(values):
+        labels = tuple(given)
+    else:
+        raise SchemaError("labels must be a table of value and label, such as labels = { 0 = 'owned', 1 = 'rented' }")
+    own = {str(v): v for v in values}
+    seen: set[str] = set()
+    for value, label in zip(values, labels, strict=True):
+        if not isinstance(label, str) or not label:
+            raise SchemaError(f"the label of {value!r} must be text that is not empty, got {label!r}")
+        check_text(label, "the label")
+        if label in seen or own.get(label, value) != value:
+            raise SchemaError(f"the label {label!r} stands for two values; give each value its own")
+        seen.add(label)
+    return () if labels == tuple(map(str, values)) else labels
+
+
+def _key(value: Any) -> str:
+    """A value as the key of a table in a schema file."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

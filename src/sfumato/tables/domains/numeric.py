@@ -16,7 +16,8 @@ from sfumato.errors import InputError, SchemaError
 from sfumato.privacy.source import Generator
 from sfumato.tables.columns import Column, Expr, number_column
 from sfumato.tables.domains import number_expressions as engine_side
-from sfumato.tables.domains.base import MAX_BOUND, Domain, other_label, register
+from sfumato.tables.domains.base import MAX_BOUND, Domain
+from sfumato.tables.domains.declared import extra_labels, extras, register
 from sfumato.tables.lattice import MAX_STEPS, Lattice
 from sfumato.tables.predicate_tree import Atom, Compare, InCells, Op, Predicate
 from sfumato.tables.taxonomy import Taxonomy
@@ -48,8 +49,8 @@ class Numeric(Domain):
         Whole numbers: values are rounded down, and bins of equal width hold equally many whole numbers.
     outside : {"clamp", "other"}
         Where numbers beyond the bounds go.
-    other : bool or str
-        Adds a last cell for values outside the domain (see the module).
+    other, missing : bool or str
+        Add a cell for values outside the domain, and one for rows without a number (see the module).
     taxonomy : Taxonomy, optional
         A tree over the bin numbers 0, 1, 2...
 
@@ -69,7 +70,7 @@ class Numeric(Domain):
     """
 
     type_name: ClassVar[str] = "numeric"
-    keys: ClassVar[tuple[str, ...]] = ("low", "high", "bins", "edges", "integer", "outside", "other", "taxonomy")
+    keys: ClassVar[tuple[str, ...]] = ("low", "high", "bins", "edges", "integer", "outside", "other", "missing", "taxonomy")
     ordered: ClassVar[bool] = True
 
     low: Number = None  # type: ignore[assignment]  # filled from the edges
@@ -80,6 +81,7 @@ class Numeric(Domain):
     outside: Literal["clamp", "other"] = "clamp"
     other: bool | str = False
     taxonomy: Taxonomy | None = None
+    missing: bool | str = False
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -96,7 +98,7 @@ class Numeric(Domain):
             self._from_edges()
         else:
             self._from_bins()
-        put(self, "other", other_label(self.other or self.outside == "other", (), "numeric column"))
+        extra_labels(self, (), other=self.other or self.outside == "other")
         if self.taxonomy is not None:
             put(self, "taxonomy", Taxonomy.of(self.taxonomy))
             self.taxonomy.check_covers(range(len(self.edges) - 1), "numeric column")
@@ -162,7 +164,7 @@ class Numeric(Domain):
 
     def __repr__(self) -> str:
         cut = f"bins={self.bins}" if self.bins else f"edges={self.edges}"
-        other = f", other={self.other!r}" if self.other else ""
+        other = "".join(f", {key}={label!r}" for key in ("other", "missing") if (label := getattr(self, key)))
         return f"Numeric({self.low}, {self.high}, {cut}, integer={self.integer}, outside={self.outside!r}{other})"
 
     # ------------------------------------------------------------------------------------------ cells
@@ -177,7 +179,7 @@ class Numeric(Domain):
 
     @property
     def cell_edges(self) -> tuple[float, ...] | None:
-        return None if self.other else tuple(map(float, self.boundaries))
+        return None if self.extra else tuple(map(float, self.boundaries))
 
     @property
     def width(self) -> float:
@@ -216,6 +218,9 @@ class Numeric(Domain):
         if self.outside == "other":
             lost |= (given < self.low) | (given > self.high)
         return np.where(lost, -1, found).astype(np.int64)
+
+    def absent(self, values: Any) -> NDArray[np.bool_]:
+        return np.isnan(numbers(values))
 
     def draw(self, cells: NDArray[np.int64], random: Generator) -> NDArray[Any]:
         """A number of each of `cells`, spread evenly over the bin by `random`; NaN in the other cell."""
@@ -332,8 +337,4 @@ class Numeric(Domain):
             plain["integer"] = True
         if self.outside != "clamp":
             plain["outside"] = self.outside
-        if self.other:
-            plain["other"] = self.other
-        if self.taxonomy is not None:
-            plain["taxonomy"] = self.taxonomy.plain()
-        return plain
+        return plain | extras(self)
