@@ -44,6 +44,7 @@ _QUESTIONS = {
     "proportion": "The share of records for which a condition holds",
     "histogram": "How many records there are by {columns}",
     "synthesize": "A made-up table that resembles the real one in {columns}",
+    "model": "A rule that guesses {columns}",
     "head counts": "How many people chose each tier",
 }
 
