@@ -85,7 +85,7 @@ class Figure(Result):
         import pandas as pd
 
         row = {"kind": self.kind, **({} if self.column is None else {"column": self.column})}
-        figures = {"value": self.value, "low": self.low, "high": self.high, **self.details}
+        figures = {"value": self.value, "low": self.low, "high": self.high, **dict(sorted(self.details.items()))}
         made = {"expected_rmse": self.expected_rmse, "mechanism": self.mechanism, "epsilon": float(self.guarantee.epsilon)}
         return pd.DataFrame([{**row, **figures, **made}])
 
