@@ -125,7 +125,7 @@ def chosen_tier(age: Numbers, stay: Numbers, oncology: Numbers, draw: Numbers) -
 
 
 def write_clinic(folder: Path, *, patients: int = PATIENTS, seed: int = 20240501) -> Path:
-    """Write clinic.parquet, roster.parquet, clinic.toml, plan.toml and the files of `life` and `everything`, unless there."""
+    """Write the clinic, its roster, schema and plan, and the files of `life` and `everything`; what is there stays."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
