@@ -178,7 +178,8 @@ class Domain(Cells):
         found = tuple(self.compare(name, "=", value) for value in values)
         if not all(isinstance(part, InCells) for part in found):
             return Either(found)
-        named = {code: label for part in found if isinstance(part, InCells) for code, label in zip(part.codes, part.labels, strict=False)}
+        cells = [part for part in found if isinstance(part, InCells)]
+        named = {code: label for part in cells for code, label in zip(part.codes, part.labels, strict=True)}
         return InCells(name, tuple(sorted(named)), tuple(named[code] for code in sorted(named)))
 
     def check_atom(self, atom: Atom) -> None:
