@@ -30,6 +30,52 @@ STATED = {
     "people.histogram": {"histograms.bins", "histograms.result"},
     "people.mechanisms.adaptive_cells": {"histograms.bins"},
     "people.offers": {"histograms.offers"},
+    # Groups are cells of a schema, as the bins of a histogram are; parts of rows are counted as its bins are, by people too.
+    "statistics.groups_result": {"histograms.bins"},
+    "statistics.group_question": {"histograms.bins", "histograms.estimation.measurements"},
+    "statistics.groups": {"histograms.mechanisms.geb", "people.error_law", "people.gaps"},
+    "statistics.groups_offers": {"histograms.bins", "people.lattice"},
+    "statistics.line_shrinkage": {"histograms.estimation.npmle"},
+    "statistics.shrinking": {"histograms.estimation.npmle"},
+    "statistics.shares": {
+        "histograms.bins",
+        "people.headline",
+        "people.histogram",
+        "people.mechanisms.adaptive_cells",
+    },
+    "statistics.figure": {"people.headline"},
+    "statistics.figure_offers": {"histograms.bins", "people.lattice"},
+    "statistics.quantiles": {"histograms.bins", "people.headline"},
+    "statistics.quantile_intervals": {"people.error_law"},
+    "statistics.quantile_plan": {"people.gaps", "people.question"},
+    "statistics.quantile_offers": {"histograms.bins", "people.gaps"},
+    # Tables and lists of values: cells are those of histograms, personal budgets those of people.
+    "statistics.crosstab": {"histograms.bins"},
+    "statistics.crosstab_offers": {"histograms.bins", "people.answers", "people.gaps"},
+    "statistics.crosstab_people": {
+        "histograms.bins",
+        "people.gaps",
+        "people.histogram",
+        "people.mechanisms.adaptive_cells",
+        "people.question",
+    },
+    "statistics.crosstab_plots": {"histograms.bins"},
+    "statistics.crosstab_result": {"histograms.bins", "people.cells", "people.error_law"},
+    "statistics.margin": {"histograms.bins"},
+    "statistics.top": {"histograms.bins"},
+    "statistics.top_offers": {"histograms.bins", "people.answers", "people.gaps"},
+    "statistics.top_people": {"histograms.bins", "people.histogram", "people.mechanisms.adaptive_cells"},
+    "statistics.top_result": {"histograms.bins", "people.error_law"},
+    # Totals of a table's items are noised as one person's history is.
+    "statistics.profiles": {
+        "attributes.allocation",
+        "attributes.catalogue",
+        "attributes.catalogue_file",
+        "attributes.policy",
+        "attributes.profiled",
+        "attributes.release",
+        "attributes.utility",
+    },
     # Models that are counted on a grid.
     "classifiers.counting.additive": {
         "grids.publishers.stacking",
@@ -38,9 +84,30 @@ STATED = {
         "grids.search.scoring",
     },
     "classifiers.counting.additive_settings": {"grids.publishers.automatic"},
-    "classifiers.counting.histogram": {"grids.publishers.privpfc", "grids.publishers.task"},
-    # Linear models of people with budgets of their own.
-    "classifiers.linear.erm": {"people.ensembles"},
+    "classifiers.counting.histogram": {
+        "grids.published.classifier",
+        "grids.published.cuts",
+        "grids.published.network",
+        "grids.published.synopsis",
+        "grids.publishers.base",
+        "grids.publishers.diffgen",
+        "grids.publishers.one_grid",
+        "grids.publishers.pph",
+        "grids.publishers.privpfc",
+        "grids.publishers.task",
+        "grids.publishers.uniform",
+    },
+    # A grid in a model file is written as a grid is anywhere; a publisher's parameters are the same wherever it is named.
+    "classifiers.portable_states": {"grids.published.base", "grids.published.cuts", "grids.published.synopsis"},
+    "classifiers.registry": {
+        "grids.publishers.diffgen",
+        "grids.publishers.pph",
+        "grids.publishers.privpfc",
+        "grids.publishers.uniform",
+    },
+    # Models of people with budgets of their own.
+    "classifiers.weighing": {"people.mechanisms.affine"},
+    "classifiers.linear.estimator": {"people.ensembles"},
     "classifiers.linear.personal": {"people.mechanisms.affine", "people.mechanisms.sampling", "people.partition"},
 }
 

@@ -1,6 +1,8 @@
 """The command line: what it prints, its JSON, its exit codes."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -123,3 +125,51 @@ def test_the_demo_speaks_json(demo):
     said = json.loads(run(app, ["demo", "--folder", str(folder), "--json"]).stdout)
     assert [r["repeated"] for r in said["releases"]] == [True, True]
     assert said["ledger"]["dataset"] == "clinic"
+
+
+def test_one_mechanism_is_described_with_a_sentence_for_every_parameter():
+    said = run(app, ["mechanisms", "dpa"], env={"COLUMNS": "200"}).stdout
+    assert "how steeply the budgets fall" in said
+    assert "0.075" in said
+    found = json.loads(run(app, ["mechanisms", "partition", "--json"]).stdout)["mechanisms"]
+    named = {p["name"] for m in found for p in m["parameters"]}
+    assert named >= {"parts", "minimum_size", "rounds", "utility", "ensemble"}
+    assert all(len(p["help"].split()) > 3 for m in found for p in m["parameters"])
+    missed = run(app, ["mechanisms", "partitoin"])
+    assert missed.exit_code != 0
+    assert "did you mean 'partition'" in str(missed.exception)
+
+
+def test_v_says_what_is_done_and_no_figure_of_the_table(demo, tmp_path):
+    folder, _ = demo
+    shutil.copytree(folder, tmp_path / "clinic", ignore=shutil.ignore_patterns("*.ledger*", "releases"))
+    done = sfumato("-vv", "release", tmp_path / "clinic" / "plan.toml")
+    assert done.returncode == 0, done.stderr
+    steps = ["checking the table", "reserving the budget", "charged, entry 1", "adding noise", "committing"]
+    assert [done.stderr.index(f"'over65': {step}" if step[0] != "a" else step) for step in steps]
+    quiet = sfumato("release", tmp_path / "clinic" / "plan.toml")
+    assert "reserving" not in quiet.stderr
+
+
+def test_the_shell_can_complete_commands_and_names():
+    variables = {"_SFUMATO_COMPLETE": "complete_bash", "COMP_WORDS": "sfumato mechanisms part", "COMP_CWORD": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.argv[0] = 'sfumato'; from sfumato.cli import main; main()"],
+        capture_output=True,
+        text=True,
+        env=os.environ | variables,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout.split() == ["partition"]
+
+
+def test_released_figures_are_printed_with_their_intervals(demo):
+    folder, _ = demo
+    plan = str(folder / "plan.toml")
+    said = json.loads(run(app, ["release", plan, "--json"]).stdout)["releases"]
+    count, ages = said[0]["answer"], said[1]["answer"]
+    assert count["interval"][0] < count["value"] < count["interval"][1]
+    assert len(ages) > 3
+    assert all("count" in row for row in ages)
+    assert "95% interval" in run(app, ["release", plan], env={"COLUMNS": "200"}).stdout

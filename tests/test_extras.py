@@ -38,8 +38,9 @@ def _names(requirements):
 
 def test_every_extra_that_a_message_can_name_exists_and_brings_the_package():
     for module, extra in EXTRAS.items():
-        assert module in _names(PROJECT["optional-dependencies"][extra])
-        assert module not in _names(PROJECT["dependencies"])
+        package = module.replace("_", "-")
+        assert package in _names(PROJECT["optional-dependencies"][extra])
+        assert package not in _names(PROJECT["dependencies"])
 
 
 @pytest.mark.parametrize("package", sorted(EXTRAS))

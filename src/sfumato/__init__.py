@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         RecipientBudgets,
         Seeded,
     )
+    from sfumato.releases.loading import load
     from sfumato.releases.opening import open
     from sfumato.tables import (
         Boolean,
@@ -66,6 +67,7 @@ _NAMES = {
     "SfumatoError": "sfumato.errors",
     "Taxonomy": "sfumato.tables",
     "Timestamp": "sfumato.tables",
+    "load": "sfumato.releases.loading",
     "open": "sfumato.releases.opening",
 }
 _FAMILIES = ("attributes", "classifiers", "grids", "histograms", "people", "privacy")
@@ -95,6 +97,7 @@ __all__ = [
     "classifiers",
     "grids",
     "histograms",
+    "load",
     "open",
     "people",
     "privacy",

@@ -1,7 +1,11 @@
 """The errors people meet. Each message says what was asked, what is there and what to do.
 
-No message may quote a private value: an error that depends on the private table is data too.
+No message may quote a private value: an error that depends on the private table is data too. Nor may it hold a secret: what
+`hide` was told, and passwords in addresses, are left out of every message, whoever wrote it. Characters that a terminal
+would obey are written as escapes, and what is too long to read is cut in the middle.
 """
+
+import re
 
 __all__ = [
     "BudgetError",
@@ -15,8 +19,39 @@ __all__ = [
 ]
 
 
+_LONGEST = 2_000
+_PASSWORD = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*:/{1,2}[^\s:/@'\"]*):[^\s'\"]*@")
+_hidden: dict[str, str] = {}
+
+
+def hide(secret: str, shown: str) -> None:
+    """From now on messages show `shown` instead of `secret`; one of less than four characters is in too many words."""
+    if len(secret) >= 4:
+        _hidden[secret] = shown
+
+
+def to_show(text: str) -> str:
+    """A text as a terminal may show it: without secrets, controls and what nobody would read.
+
+    >>> to_show("no file 'a\\x1b[2J' at postgresql://ann:hush@host/db")
+    "no file 'a\\\\x1b[2J' at postgresql://ann@host/db"
+    """
+    for secret in sorted(_hidden, key=len, reverse=True):
+        text = text.replace(secret, _hidden[secret])
+    text = _PASSWORD.sub(r"\1@", text)
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]} [...] {text[-_LONGEST // 2 :]}"
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
 class SfumatoError(ValueError):
     """Anything Sfumato refuses to do; the command line exits with code 2 on it."""
+
+    def __str__(self) -> str:
+        return to_show(super().__str__())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
 
 class InputError(SfumatoError):

@@ -12,7 +12,6 @@ Installed packages may announce theirs under the entry point group ``sfumato.mec
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Attack", "Mechanism", "Parameter", "mechanism", "mechanisms", "register"]
 
-Type = Literal["text", "texts", "flag", "whole", "number", "numbers", "epsilon", "any"]
+Type = Literal["text", "texts", "flag", "whole", "number", "numbers", "epsilon", "file", "any"]
 _IN_WORDS: Mapping[str, str] = {
     "text": "a text",
     "texts": "a list of texts",
@@ -38,6 +37,7 @@ _IN_WORDS: Mapping[str, str] = {
     "number": "a number",
     "numbers": "a list of numbers",
     "epsilon": "an ε, a number above 0",
+    "file": "the path of a file, or what it holds",
     "any": "see its help",
 }
 
@@ -51,7 +51,8 @@ class Parameter:
     name : str
         The key.
     type : str
-        What its value is: "text", "texts", "flag", "whole", "number", "numbers", "epsilon" or "any".
+        What its value is: "text", "texts", "flag", "whole", "number", "numbers", "epsilon", "file" or "any". A file is
+        named from the folder of the plan.
     help : str
         What it means, in a few words.
     default : object
@@ -62,6 +63,10 @@ class Parameter:
         The range of a number.
     required : bool
         Whether it must be given.
+    words : tuple of str
+        Texts that are taken beside what the type says, as "auto" beside a number.
+    all_columns : bool
+        Whether every column of the schema is read where it is left out; so it is for what is called "attributes".
 
     Examples
     --------
@@ -82,6 +87,12 @@ class Parameter:
     low: float | None = None
     high: float | None = None
     required: bool = False
+    words: tuple[str, ...] = ()
+    all_columns: bool = False
+
+    def __post_init__(self) -> None:
+        # Agreed for every kind: a release without `attributes` may use all of them, and is charged to all of them.
+        object.__setattr__(self, "all_columns", self.all_columns or self.name == "attributes")
 
     def describe(self) -> str:
         """Type, range and default in words."""
@@ -102,6 +113,8 @@ class Parameter:
         return value
 
     def _fits(self, value: Any) -> bool:
+        if isinstance(value, str) and value in self.words:
+            return True
         if self.choices and value not in self.choices:
             return False
         numbers = value if self.type == "numbers" and isinstance(value, list | tuple) else [value]
@@ -111,8 +124,9 @@ class Parameter:
             "flag": isinstance(value, bool),
             "whole": _is_number(value) and value == int(value),
             "number": _is_number(value),
-            "numbers": value is not numbers[0] and all(_is_number(v) for v in numbers),
+            "numbers": isinstance(value, list | tuple) and bool(value) and all(_is_number(v) for v in value),
             "epsilon": not isinstance(value, bool),
+            "file": True,
             "any": True,
         }
         return fits[self.type] and all(self._in_range(v) for v in numbers if _is_number(v))
@@ -125,8 +139,10 @@ class Parameter:
             return "one of " + ", ".join(repr(c) for c in self.choices)
         words = _IN_WORDS[self.type]
         if self.low is not None and self.high is not None:
-            return f"{words} from {_written(self.low)} to {_written(self.high)}"
-        return words + ("" if self.low is None else f" of at least {_written(self.low)}")
+            words = f"{words} from {_written(self.low)} to {_written(self.high)}"
+        elif self.low is not None:
+            words = f"{words} of at least {_written(self.low)}"
+        return words + "".join(f", or {word!r}" for word in self.words)
 
 
 def _written(limit: float) -> str:
@@ -178,7 +194,8 @@ class Mechanism:
     parameters : tuple of Parameter
         What a plan may set.
     needs : tuple of str
-        What must hold for it to be offered: "order" (bins in a meaningful order), "one epsilon", "personal budgets".
+        What must hold for it to be offered: "order" (bins in a meaningful order), "one epsilon", "personal budgets",
+        "by" (a figure per group).
     expected : callable, optional
         Expected error from public facts, as its family defines it.
     rank : mapping of str to int
@@ -206,7 +223,13 @@ class Mechanism:
         return {name: value for name, value in found.items() if value is not None}
 
 
-_HOMES = ("sfumato.people.registry", "sfumato.histograms.registry", "sfumato.statistics.registry", "sfumato.grids.registry")
+_HOMES = (
+    "sfumato.people.registry",
+    "sfumato.histograms.registry",
+    "sfumato.statistics.registry",
+    "sfumato.grids.registry",
+    "sfumato.classifiers.registry",
+)
 _MECHANISMS: dict[tuple[str, str], Mechanism] = {}
 _loaded: list[str] = []
 
@@ -308,9 +331,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("hihg", ["low", "high"])
     "did you mean 'high'? Known: low, high"
     """
-    names = [str(k) for k in known]
-    close = difflib.get_close_matches(str(name), names, n=1)
-    return (f"did you mean {close[0]!r}? " if close else "") + f"Known: {', '.join(names)}"
+    from sfumato.tables.words import did_you_mean
+
+    return did_you_mean(name, known)
 
 
 def _load() -> None:

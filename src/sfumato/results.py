@@ -23,10 +23,17 @@ __all__ = ["Receipt", "Result", "load_result"]
 
 _HOMES = {
     "AttributeRelease": "sfumato.attributes.release",
+    "CrossTable": "sfumato.statistics.crosstab_result",
     "Estimate": "sfumato.people.estimate",
+    "Figure": "sfumato.statistics.figure",
+    "Groups": "sfumato.statistics.groups_result",
     "HeadCounts": "sfumato.people.head_counts",
+    "Model": "sfumato.classifiers.released",
     "Histogram": "sfumato.histograms.result",
+    "Profiled": "sfumato.attributes.profiled",
     "PersonalHistogram": "sfumato.people.histogram",
+    "Quantiles": "sfumato.statistics.quantiles",
+    "TopValues": "sfumato.statistics.top_result",
     "Synopsis": "sfumato.grids.published.synopsis",
     "Network": "sfumato.grids.published.network",
 }

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sfumato.attributes import Catalogue, Policy, Profile, allocate
 from sfumato.attributes.policy import exact_loads
-from sfumato.attributes.policy_file import checksum
 from sfumato.errors import PrivacyError, SfumatoError
+from sfumato.privacy.sealed import checksum
 
 SHOP = Catalogue.of({"a": ["x", "y"], "b": ["y", "z"], "c": ["z"]})
 BUDGETS = {"x": 0.05, "y": 0.3, "z": 0.2}

@@ -15,7 +15,7 @@ THREE = Schema({"age": Numeric(0, 4, bins=4), "sex": Categorical(["F", "M"]), "i
 ROWS = list(itertools.product((0, 1, 3), ("F", "M")))
 
 MAKERS = {
-    "additive": lambda k: c.PrivateAdditive(rounds=3, columns=2, **k),
+    "additive": lambda k: c.PrivateAdditive(rounds=3, columns_per_term=2, **k),
     "auto": lambda k: c.AutoClassifier(**k),
     "auto, public rows": lambda k: c.AutoClassifier(rows=50_000, **k),
     "naive Bayes": lambda k: c.PrivateNaiveBayes(**k),
@@ -111,7 +111,6 @@ def test_the_probe_catches_a_price_that_is_too_low(monkeypatch, exact_losses):
     """The same test must fail for a mechanism that forgets the weight of a record."""
     from sfumato.classifiers.counting import additive
 
-    monkeypatch.setattr(additive, "UNIT", 64)
     real = additive.weights_of
     monkeypatch.setattr(additive, "weights_of", lambda *a: 4 * real(*a))
     pair = tables(["no", "yes"], 3, 4)

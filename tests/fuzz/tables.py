@@ -25,6 +25,7 @@ class Asked:
     schema: sf.Schema
     frame: pd.DataFrame
     epsilon: float
+    budgets: Any = None
 
 
 def owners_of(random: np.random.Generator, rows_per_person: int) -> np.ndarray:
@@ -58,6 +59,21 @@ def tables(random: np.random.Generator, most_classes: int = 3, most_rows: int = 
     schema, frame = sf.Schema(domains, unit=unit), pd.DataFrame(columns)
     epsilon = float(random.choice([0.1, 1, 50]))  # with so much of it what follows from the number of records varies
     return Rows(owners, lambda mask: Asked(schema, frame[mask].reset_index(drop=True), epsilon))
+
+
+def rostered(random: np.random.Generator) -> Rows[Asked]:
+    """The same with a budget for everybody: the roster stays, and a person who is left out says nothing in their rows."""
+    whole = tables(random)
+    everybody = whole.keeping(np.ones(len(whole.owners), dtype=bool))
+    levels = np.sort(random.choice([0.05, 0.3, 1.0, 5.0, 50.0], size=int(random.integers(1, 4)), replace=False))
+    groups = random.integers(0, levels.size, size=int(np.max(whole.owners)) + 1)[np.asarray(whole.owners)]
+    _, present = np.unique(groups, return_inverse=True)  # the groups that anybody is in
+
+    def keeping(mask: np.ndarray) -> Asked:
+        frame = everybody.frame.assign(ill=everybody.frame["ill"].where(mask, "blank"))
+        return Asked(everybody.schema, frame, everybody.epsilon, levels[groups])
+
+    return Rows(whole.owners, keeping, present)
 
 
 def two_classes(random: np.random.Generator) -> Rows[Asked]:

@@ -10,6 +10,7 @@ from sfumato.bench.people_counts import error_table, range_counts, table_claims
 from sfumato.bench.people_data import PROFILES, adult_like, census, draw_budgets, range_query, roster
 from sfumato.bench.people_leaning import leaning, leaning_claims
 from sfumato.bench.people_learning import learn, learning_claims
+from sfumato.bench.people_models import WAYS, model_claims, models
 from sfumato.errors import InputError
 
 
@@ -102,3 +103,19 @@ def test_a_model_leans_where_budgets_follow_the_label():
     assert ways["in proportion"]["noise"] > ways["3.0"]["noise"] > ways["10.0"]["noise"] > ways["as granted"]["noise"] == 1
     assert ways["in proportion"]["lean"] == 0 < ways["3.0"]["lean"] < ways["as granted"]["lean"]
     assert len(leaning_claims(found)) == 2
+
+
+def test_models_of_counts_are_compared_way_by_way():
+    found = models(
+        repeats=2, rows=2_500, data=None, progress=lambda _: None, names=("PrivateNaiveBayes",), profiles=("three tiers",)
+    )
+    ways = found["three tiers"]["PrivateNaiveBayes"]
+    assert set(ways) == {*WAYS, "threshold"}
+    assert ways["own"]["mean"] < ways["everybody at the smallest"]["mean"] - 0.05
+    (claim,) = model_claims(found)
+    assert claim["holds"]
+    assert claim["figure"] < claim["limit"]
+    lean = found["budgets follow the label"]["PrivateNaiveBayes"]
+    assert lean["own"]["mean"] < -0.1
+    assert lean["own"]["lean at most"] > lean["at most 10 times"]["lean at most"] > 0
+    assert lean["everybody at the smallest"]["lean at most"] == 0

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InputError
-from sfumato.people import Question, privacy_aware, round_down, utility_based
+from sfumato.people import Question, plan_offer, privacy_aware, round_down, utility_based
 from sfumato.people.mechanisms.partitioned import least_squares_shares, privacy_aware_plan, utility_plan
 from sfumato.people.monge import best_cuts
 from sfumato.people.partition import count_precision, dominated, erm_precision, privacy_aware_all
 from sfumato.privacy import PersonBudgets
+from sfumato.privacy.terms import Terms
 
 rosters = st.dictionaries(st.integers(1, 80), st.integers(1, 5), min_size=1, max_size=8)
 
@@ -167,3 +168,25 @@ def test_shares_minimise_the_variance_and_are_not_negative():
             other = rng.dirichlet(np.ones(5))
             if (np.linalg.solve(covariance, np.ones(5)) >= 0).all():
                 assert best <= other @ covariance @ other + 1e-12
+
+
+TIERS = PersonBudgets.from_tiers({"strict": ("0.1", 2000), "middle": ("0.5", 5000), "open": ("1", 3000)})
+
+
+def test_parts_can_be_added_up_and_are_then_right_for_any_data():
+    added = plan_offer(Question(Terms(budgets=TIERS)), "partition", ensemble="sum")
+    combined = plan_offer(Question(Terms(budgets=TIERS)), "partition")
+    assert added.bias_bound == 0
+    assert combined.bias_bound > 0
+    minimum = plan_offer(Question(Terms(budgets=TIERS)), "minimum")
+    assert combined.expected_rmse < minimum.expected_rmse < added.expected_rmse
+    with pytest.raises(InputError, match="leave out rounds and drop_dominated"):
+        plan_offer(Question(Terms(budgets=TIERS)), "privacy-aware", ensemble="sum", rounds=2)
+
+
+def test_the_utility_of_the_paper_can_be_asked_for_and_loses():
+    question = Question(Terms(budgets=TIERS))
+    ours, theirs = plan_offer(question, "partition"), plan_offer(question, "partition", utility="published")
+    assert theirs.plan.parameters["parts"] == [3]  # a variance that is made as large as can be: the smallest parts there are
+    assert ours.expected_rmse < theirs.expected_rmse
+    assert plan_offer(question, "partition", utility="precision").expected_rmse == ours.expected_rmse

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +45,8 @@ LOOKS = {
     "deepcopy": copy.deepcopy,
     "bytes": bytes,
 }
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
@@ -242,9 +245,10 @@ def test_mypy_knows_a_leak(tmp_path):
     path = tmp_path / "leaks.py"
     path.write_text(textwrap.dedent(LEAKS))
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", str(tmp_path / "cache"), str(path)],
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--config-file", ROOT / "pyproject.toml", path],
         capture_output=True,
         text=True,
+        cwd=ROOT,  # where the types of the package are known from the last time
         check=False,
     )
     lines = {int(line.split(":")[1]) for line in done.stdout.splitlines() if "leaks.py" in line and "error" in line}

@@ -22,7 +22,8 @@ def test_a_personalized_plan_charges_everyone_their_own_budget_and_writes_the_fo
     outcomes = release(plan)
     assert [o.repeated for o in outcomes] == [False, False]
     for outcome in outcomes:
-        assert {p.name for p in outcome.folder.iterdir()} == {"data.parquet", "data.json", "certificate.json", "report.html"}
+        files = {"data.parquet", "data.csv", "data.json", "certificate.json", "report.html"}
+        assert {p.name for p in outcome.folder.iterdir()} == files
         made = json.loads((outcome.folder / "certificate.json").read_text())
         assert made["guarantee"]["private"] is True
         for name, digest in made["files"].items():

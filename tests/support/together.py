@@ -7,17 +7,20 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+SITE = ("tests/docs/test_docs_build.py", "tests/docs/test_reference.py")  # they look at the pages, built once in a process
 
 
 def work_unit(test: str) -> str:
     """The name of the unit that a test belongs to; a test that shares nothing costly is a unit by itself.
 
-    All of Spark's tests are one unit, as a second Java takes long to start and to warm up. So is a file with a fixture that
-    is made once for the file.
+    All of Spark's tests are one unit, as a second Java takes long to start and to warm up. So are those that look at the
+    built pages, and a file with a fixture that is made once for the file.
     """
     file, _, name = test.partition("::")
     if "spark" in name:
         return "spark"
+    if file in SITE:
+        return "site"
     return file if _shares_a_fixture(file) else test
 
 

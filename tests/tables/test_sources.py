@@ -186,7 +186,7 @@ def test_refusals():
     with pytest.raises(InputError, match="no engine for mysql"):
         tables.open("mysql://localhost/db", table="t", schema=SCHEMA)
     with pytest.raises(InputError, match="cannot tell what"):
-        tables.open("table.xlsx", schema=SCHEMA)
+        tables.open("table.sas7bdat", schema=SCHEMA)
     with pytest.raises(InputError, match="cannot open a builtins dict"):
         tables.open({"a": [1]}, schema=SCHEMA)
     with pytest.raises(SchemaError, match="no schema file"):

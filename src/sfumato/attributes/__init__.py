@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from sfumato.attributes.allocation import allocate, compose
     from sfumato.attributes.bounds import expected_errors, least_epsilon, utility_bounds
     from sfumato.attributes.catalogue import Catalogue
+    from sfumato.attributes.catalogue_file import read_catalogue
     from sfumato.attributes.correlation import Leak, catalogue_leaks, noisy_leaks
     from sfumato.attributes.device_ledger import DeviceLedger, Limits
     from sfumato.attributes.policy import Policy
     from sfumato.attributes.profile import Profile
+    from sfumato.attributes.profile_file import read_history, read_profile, read_release
+    from sfumato.attributes.profiled import Profiled
     from sfumato.attributes.rebuild import ItemGroups, rebuild_counts, shrink
     from sfumato.attributes.recipients import Recipients
     from sfumato.attributes.release import AttributeRelease, release_batch, release_histogram
@@ -34,6 +37,7 @@ _HOME = {
     "Limits": "device_ledger",
     "Policy": "policy",
     "Profile": "profile",
+    "Profiled": "profiled",
     "Recipients": "recipients",
     "Utility": "utility",
     "allocate": "allocation",
@@ -42,6 +46,10 @@ _HOME = {
     "expected_errors": "bounds",
     "least_epsilon": "bounds",
     "noisy_leaks": "correlation",
+    "read_catalogue": "catalogue_file",
+    "read_history": "profile_file",
+    "read_profile": "profile_file",
+    "read_release": "profile_file",
     "rebuild_counts": "rebuild",
     "release_batch": "release",
     "release_histogram": "release",
@@ -60,6 +68,7 @@ __all__ = [
     "Limits",
     "Policy",
     "Profile",
+    "Profiled",
     "Recipients",
     "Utility",
     "allocate",
@@ -68,6 +77,10 @@ __all__ = [
     "expected_errors",
     "least_epsilon",
     "noisy_leaks",
+    "read_catalogue",
+    "read_history",
+    "read_profile",
+    "read_release",
     "rebuild_counts",
     "release_batch",
     "release_histogram",

@@ -12,6 +12,7 @@ dominated rows changes neither the overall price nor that of an attribute.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -224,6 +225,23 @@ class Catalogue:
         """SHA-256 of what decides a price: attributes, unit and maximal rows."""
         text = "\n".join([*self.attributes, str(self.unit)])
         return hashlib.sha256(text.encode() + self.maximal.tobytes()).hexdigest()
+
+    def part(self, items: Sequence[Hashable]) -> Catalogue:
+        """The catalogue of these `items` alone, in this order; one that is not listed here moves nothing."""
+        found = [self._position(item, self._where) for item in items]
+        cells = [range(self.indptr[at], self.indptr[at + 1]) if at >= 0 else range(0) for at in found]
+        ends, chosen = np.cumsum([0, *map(len, cells)]), np.array([cell for row in cells for cell in row], dtype=np.int64)
+        named: dict[str, Any] = {"attributes": self.attributes, "items": items, "unit": self.unit}
+        return Catalogue(ends, self.indices[chosen], self.values[chosen], **named)
+
+    def __contains__(self, item: object) -> bool:
+        return self._position(item, self._where) >= 0
+
+    def __str__(self) -> str:
+        """A name that two catalogues share if they say the same: requests are told apart by it."""
+        said = json.dumps([self.attributes, str(self.unit), self._items], default=str).encode()
+        matrix = (np.asarray(part, dtype="<i8").tobytes() for part in (self.indptr, self.indices, self.values))
+        return f"catalogue sha256:{hashlib.sha256(b''.join([said, *matrix])).hexdigest()}"
 
     def computed_once(self, question: Hashable, answer: Callable[[], T]) -> T:
         """What `answer` returns, kept for the same `question`: the matrix is public and the same for everybody."""

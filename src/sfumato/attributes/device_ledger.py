@@ -14,13 +14,16 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.errors import BudgetError, LedgerError
 from sfumato.privacy.charge import Charge
+from sfumato.privacy.sealed import write_durably
+from sfumato.privacy.statement import Statement
 from sfumato.privacy.units import Nano, as_epsilon
 
 VERSION = 1
@@ -96,6 +99,11 @@ class DeviceLedger:
                 each[name] = Nano(each.get(name, 0) + nano)
         return Charge(Nano(total), attributes=each)
 
+    @property
+    def recipients(self) -> tuple[str, ...]:
+        """Who has learnt something so far."""
+        return tuple(self._state["spent"])
+
     def left(self, recipient: str, limits: Limits) -> dict[str, int]:
         """What is left towards `recipient` under these `limits`, for each cap that applies (nano-ε)."""
         one, everybody = self.spent(recipient), self.spent_together()
@@ -136,6 +144,69 @@ class DeviceLedger:
         with self._locked():
             self._write("latest", recipient, release)
 
+    # --- streams and statements ----------------------------------------------------------------------------------------
+
+    def name(self) -> str:
+        """The name that this ledger gave itself, by which its streams and statements are known."""
+        with self._locked():
+            return self._named()
+
+    def _named(self) -> str:
+        found: dict[str, str] = self._state.get("names", {})
+        if "own" not in found:
+            self._write("names", "own", uuid.uuid4().hex)
+        return str(self._state["names"]["own"])
+
+    def new_stream(self) -> str:
+        """The number of a stream that is to be kept in a file."""
+        with self._locked():
+            number = str(len(self._state.get("streams", {})) + 1)
+            self._write("streams", number, 0)
+        return number
+
+    def move_stream(self, number: str, turn: int, keep: Callable[[], None]) -> None:
+        """Move stream `number` on from its `turn`: `keep` writes its file, then the ledger writes the next turn."""
+        with self._locked():
+            if self._turn(number) != turn:
+                raise LedgerError(
+                    f"another process went on with stream {number}: this copy of it stops here, and its last step is lost"
+                )
+            keep()
+            self._write("streams", number, turn + 1)
+
+    def resume_stream(self, number: str, turn: int) -> None:
+        """Refuse a file of stream `number` at an older `turn` than the ledger's; with one a turn ahead it catches up."""
+        with self._locked():
+            known = self._turn(number)
+            if turn not in (known, known + 1):
+                which = "older" if turn < known else "newer"
+                raise LedgerError(
+                    f"this file of stream {number} is {which} than what the ledger knows of it: noise that was told would "
+                    "be drawn again. Restore the file and the ledger that belong together; nothing is released from it"
+                )
+            if turn > known:
+                self._write("streams", number, turn)
+
+    def _turn(self, number: str) -> int:
+        found = self._state.get("streams", {}).get(number)
+        if type(found) is not int:
+            raise LedgerError(f"the ledger knows no stream {number!r}; nothing is released from its file")
+        return found
+
+    def statement(self) -> Statement:
+        """What every recipient has learnt so far, for another ledger; the same one again as long as nothing was spent."""
+        with self._locked():
+            made: dict[str, str] = self._state.get("statements", {})
+            digests = [made[str(i + 1)] for i in range(len(made))]
+            spent = {recipient: self.spent(recipient) for recipient in sorted(self._state["spent"])}
+            if digests:
+                last = Statement(self._named(), len(digests), tuple(digests[:-1]), spent)
+                if last.digest == digests[-1]:
+                    return last
+            new = Statement(self._named(), len(digests) + 1, tuple(digests), spent)
+            self._write("statements", str(new.number), new.digest)
+            return new
+
     def _refusal(self, recipient: str, price: Charge, limits: Limits) -> str | None:
         one, everybody = self.spent(recipient), self.spent_together()
         checks = [(price.total, one.total, limits.overall, f"towards {recipient!r}")]
@@ -175,7 +246,7 @@ class DeviceLedger:
             _lock(lock)
             if os.path.exists(self.path):
                 self._read()
-            elif self._state["spent"]:
+            elif self._state["spent"] or "names" in self._state:
                 raise LedgerError(f"{self.path} has disappeared; restore it, nothing is released without it")
             yield
         finally:
@@ -198,10 +269,10 @@ class DeviceLedger:
             raise LedgerError(f"{self.path} is a ledger of version {version!r} or damaged; this software reads {VERSION}")
         self._state = state
 
-    def _write(self, part: str, recipient: str, entry: dict[str, Any]) -> None:
-        state = self._state | {part: self._state[part] | {recipient: entry}}
+    def _write(self, part: str, recipient: str, entry: Any) -> None:
+        state = self._state | {part: self._state.get(part, {}) | {recipient: entry}}
         if self.path is not None:
-            _durable(self.path, json.dumps(state))
+            write_durably(self.path, json.dumps(state))
         self._state = state
 
 
@@ -214,23 +285,3 @@ def _lock(descriptor: int) -> None:
         msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
         return
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
-def _durable(path: str, text: str) -> None:
-    """Replace a file so that after a crash either the old or the new one is there, the new one once this returns."""
-    fresh = path + ".new"
-    try:
-        descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(fresh, path)
-    except OSError as error:
-        raise LedgerError(f"cannot write {path}: {error.strerror}; nothing was released") from None
-    with suppress(OSError):  # a folder cannot be opened everywhere; where it can, the rename is flushed too
-        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

@@ -37,6 +37,20 @@ def plot_budgets(policy: Policy, *, ax: Any = None) -> Any:
     return axes
 
 
+def plot_values(attributes: Sequence[str], values: Any, ends: Any, *, ax: Any = None) -> Any:
+    """Released totals per attribute, each with the ends of its interval."""
+    axes = _axes(ax, width=max(6.0, 0.4 * len(attributes) + 2))
+    place = np.arange(len(attributes))
+    reach = np.abs(np.asarray(ends, dtype=np.float64).T - np.asarray(values, dtype=np.float64))
+    axes.bar(place, values, color=GIVEN, width=0.7)
+    axes.errorbar(place, values, yerr=reach, fmt="none", ecolor="#333333", capsize=3, label="95% interval")
+    axes.axhline(0, color="#333333", linewidth=0.8)
+    axes.set_xticks(place, attributes, rotation=60, ha="right")
+    axes.set_ylabel("total")
+    axes.legend(frameon=False)
+    return axes
+
+
 def plot_utility(
     epsilons: Sequence[float],
     curves: Mapping[str, Sequence[float]],

@@ -28,11 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attributes.lattice import MOST, lattice
-from sfumato.attributes.policy_file import checksum, dense_rows, fraction, typed
+from sfumato.attributes.policy_file import dense_rows, fraction, typed
 from sfumato.attributes.sums import EACH_TIME, History, ItemSums, held
 from sfumato.errors import InputError, PrivacyError
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.integers import read_only
+from sfumato.privacy.sealed import checksum
 from sfumato.privacy.terms import Terms
 from sfumato.privacy.units import NANO, Epsilon, Nano, NanoArray, as_epsilon
 

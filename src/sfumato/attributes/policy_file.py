@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -13,14 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-
-
-def checksum(body: Mapping[str, Any], key: bytes | None) -> str:
-    """What tells that the fields of a policy are as they were written, or with a `key`, as its holder wrote them."""
-    text = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
-    if key is None:
-        return "sha256:" + hashlib.sha256(text).hexdigest()
-    return "hmac-sha256:" + hmac.new(key, text, "sha256").hexdigest()
 
 
 def typed(values: Any, kind: type) -> list[Any]:

@@ -7,6 +7,7 @@ depends on the history, so neither does a refusal.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -229,7 +230,36 @@ class Profile:
 
         policy = self.policy(to=to, epsilon=epsilon)
         self.ledger.charge(to, policy.charge, self.limits(to))
-        return AttributeStream(policy, self._meter(policy), catalogue=self.catalogue, recipient=to, fanout=fanout)
+        about: dict[str, Any] = {"catalogue": self.catalogue, "recipient": to, "fanout": fanout, "ledger": self.ledger}
+        return AttributeStream(policy, self._meter(policy), **about)
+
+    def resume_stream(self, path: str | os.PathLike[str]) -> AttributeStream:
+        """Go on with a stream that was kept in a file; nothing is charged, and its noise is what it was.
+
+        Parameters
+        ----------
+        path : path
+            Where `AttributeStream.save` put it.
+
+        Returns
+        -------
+        AttributeStream
+
+        Raises
+        ------
+        LedgerError
+            If the file is damaged, belongs to another ledger, or is older than what the ledger knows of the stream.
+        """
+        from sfumato.attributes.stream_file import StreamFile, put_back
+        from sfumato.attributes.streams import AttributeStream
+
+        file, public, private = StreamFile.read(path, self.ledger)
+        policy, to, fanout = public["policy"], public["recipient"], public["fanout"]
+        about: dict[str, Any] = {"catalogue": self.catalogue, "recipient": to, "fanout": fanout, "ledger": self.ledger}
+        stream = AttributeStream(policy, self._meter(policy), **about)
+        put_back(stream, public, private)
+        stream.kept_in(file)
+        return stream
 
     # --- parts -------------------------------------------------------------------------------------------------------
 

@@ -19,13 +19,14 @@ fanout keeps small: b = 16 has about a quarter of the variance of the binary tre
 first two are private (`Exact`): what the stream itself does follows from the clock and the questions.
 
 *One recipient.* Whom the stream was paid for is fixed when it opens, and a stream cannot be copied: answers drawn twice
-would be two releases.
+would be two releases. `save` puts it into a file from which it goes on after a restart (`stream_file`), still one stream.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +35,14 @@ from sfumato.attributes.catalogue import Catalogue
 from sfumato.attributes.policy import Policy
 from sfumato.attributes.release import WHOLE_COUNTS, AttributeRelease
 from sfumato.attributes.sums import EACH_TIME, ItemSums
-from sfumato.errors import InputError, PrivacyError
+from sfumato.errors import InputError, LedgerError, PrivacyError
 from sfumato.privacy.exact import Exact
 from sfumato.privacy.items import laplace_shares
 from sfumato.privacy.meter import Meter
+
+if TYPE_CHECKING:
+    from sfumato.attributes.device_ledger import DeviceLedger
+    from sfumato.attributes.stream_file import StreamFile
 
 ONE_NODE_PER_LEVEL = "each item is in one node per level of the stream's tree, and each node is answered for once"
 
@@ -57,6 +62,8 @@ class AttributeStream:
         Whom the stream was paid for: all its releases are theirs.
     fanout : int
         Children per node.
+    ledger : DeviceLedger, optional
+        What the stream was charged to; `save` needs it.
 
     Examples
     --------
@@ -79,6 +86,7 @@ class AttributeStream:
         catalogue: Catalogue | None = None,
         recipient: str = "",
         fanout: int = 16,
+        ledger: DeviceLedger | None = None,
     ) -> None:
         if fanout < 2:
             raise InputError(f"a tree needs a fanout of at least 2, got {fanout}")
@@ -98,6 +106,10 @@ class AttributeStream:
             label="attribute stream",
         )
         meter.assume(EACH_TIME)
+        self._ledger = ledger
+        self._file: StreamFile | None = None
+        self._unwritten = False  # whether the stream is ahead of its file: if a write failed, the next one makes it good
+        self._notes: list[str] = []  # what later items rest on
         m = len(policy.attributes)
         self._finished = np.zeros(m, dtype=np.int64)  # noisy totals of past epochs
         self._before = 0  # steps in past epochs
@@ -133,24 +145,32 @@ class AttributeStream:
         """One step of time with these `items` (usually one; none for an empty step)."""
         made = self.policy.sums(items) if self.catalogue is None else self.catalogue.histogram(items, once=False)
         self._steps(1, made.exact.map(lambda row: row[None, :]))
+        self._written()
 
     def skip(self, steps: int) -> None:
         """Let `steps` steps without items pass, in the time of one."""
         if steps < 0:
             raise InputError(f"time does not run backwards: steps must not be negative, got {steps}")
         self._steps(steps, None)
+        self._written()
 
     def extend(self, sums: ItemSums) -> None:
         """Many steps at once: `sums` has one row for each."""
         if not isinstance(sums, ItemSums) or sums.length is None:
             raise InputError("steps are rows of sums, as catalogue.histograms or ItemSums.as_stated makes them")
         self.policy.admit(sums.attributes, sums.unit, sums.rows)
-        for note in sums.notes:
-            self.meter.assume(note)
+        self._note(sums.notes)
         self._steps(sums.length, sums.exact)
+        self._written()
+
+    def _note(self, notes: tuple[str, ...]) -> None:
+        for note in notes:
+            self.meter.assume(note)
+            self._notes += [] if note in self._notes else [note]
 
     def _steps(self, steps: int, block: Exact[NDArray[np.int64]] | None) -> None:
         done = 0
+        self._unwritten |= steps > 0
         while done < steps:
             now = min(steps - done, self._length - self._clock)
             self._advance(now, None if block is None else block[done : done + now])
@@ -222,10 +242,46 @@ class AttributeStream:
     def release(self) -> AttributeRelease:
         """Noisy totals of the whole stream so far, for its recipient; as often as one likes."""
         promise = self.meter.guarantee()
+        self._unwritten |= any(self._fresh)
         counts = self._answer()
+        self._written()  # before anybody sees it
         shares = (*self._past, (self._levels, sum(self._draws)))
         warnings = (WHOLE_COUNTS.format(epsilon=promise.epsilon),)
         return AttributeRelease(counts, self.policy, promise, recipient=self.recipient, warnings=warnings, shares=shares)
+
+    # --- a file ------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Keep the stream in the file `path` from now on: written now, and after every step and before every new answer.
+
+        The file holds private sums: only its owner can read it. `Profile.resume_stream` goes on from it.
+        """
+        from sfumato.attributes.stream_file import StreamFile
+
+        if self._ledger is None:
+            raise LedgerError("this stream was charged to no ledger: Profile(..., ledger=DeviceLedger('me.json')).stream()")
+        if self._file is not None:
+            raise LedgerError(f"this stream is kept in {self._file.path} already; in two files there would be two of it")
+        if os.path.exists(path):
+            raise LedgerError(f"{os.fspath(path)} exists; go on from it with resume_stream, or choose another name")
+        file = StreamFile(path, self._ledger)
+        file.write(self)
+        self.kept_in(file)
+
+    def kept_in(self, file: StreamFile) -> None:
+        """From now on the stream is kept in this `file`, which stands where it does."""
+        self._file = file
+
+    def keep(self, path: str, body: dict[str, Any]) -> None:
+        """Write where the stream stands to `path`, with `body` beside it; `save` does so when it must."""
+        from sfumato.attributes.stream_file import public_state
+
+        self._draw.keep(path, self._state, {**body, **public_state(self)})
+
+    def _written(self) -> None:
+        if self._file is not None and self._unwritten:
+            self._file.write(self)
+            self._unwritten = False
 
 
 class _Nodes(NamedTuple):

@@ -20,11 +20,24 @@ from sfumato.bench.people_coverage import coverage, coverage_claims
 from sfumato.bench.people_data import PROFILES, SIZES, draw_budgets, roster
 from sfumato.bench.people_leaning import FOLLOWS, leaning, leaning_claims
 from sfumato.bench.people_learning import learn, learning_claims
+from sfumato.bench.people_models import model_claims, models
 from sfumato.bench.people_partition import big_count, partition_claims, partition_times
 from sfumato.bench.people_roster import roster_claims, roster_cost
 from sfumato.privacy import PersonBudgets
 
-PARTS = ("counts", "ranges", "partition", "learning", "leaning", "coverage", "consent", "cells", "roster", "big_count")
+PARTS = (
+    "counts",
+    "ranges",
+    "partition",
+    "learning",
+    "leaning",
+    "models",
+    "coverage",
+    "consent",
+    "cells",
+    "roster",
+    "big_count",
+)
 
 
 def _silent(_: str) -> None:
@@ -73,10 +86,17 @@ def run(
         # the notes' figures are for the full run
         claims += [c for c in learning_claims(figures["learning"]) if not quick or "AUC on the real Adult" not in c["name"]]
     if "leaning" in wanted:
-        few = ("nothing", "the label") if quick else tuple(FOLLOWS)
+        columns = ("nothing", "the label") if quick else tuple(FOLLOWS)
         size = 4_000 if quick else 24_000
-        figures["leaning"] = leaning(repeats=1 if quick else 5, train=size, data=data, progress=progress, follows=few)
+        figures["leaning"] = leaning(repeats=1 if quick else 5, train=size, data=data, progress=progress, follows=columns)
         claims += [] if quick else leaning_claims(figures["leaning"])
+    if "models" in wanted:
+        few = ("PrivateNaiveBayes", "PrivateDecisionTree")
+        small_run: dict[str, Any] = {"names": few, "profiles": ("three tiers",)} if quick else {}
+        figures["models"] = models(
+            repeats=1 if quick else 3, rows=6_000 if quick else 30_000, data=data, progress=progress, **small_run
+        )
+        claims += [] if quick else model_claims(figures["models"])
     if "coverage" in wanted:
         runs = 100 if quick else 400
         figures["coverage"] = coverage(runs, COVERED[:3] if quick else COVERED, progress)

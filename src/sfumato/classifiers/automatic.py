@@ -9,7 +9,7 @@ What decides is the *signal* Nε, the number of records times the budget: how ma
 
 **Guarantee.** A fiftieth of ε goes into noisy class counts (shown in the guarantee); the choice is a function of those, of ε
 and of the schema. The rest of the budget is the chosen estimator's, with its own proof; both go through one Meter, in
-sequence.
+sequence. With budgets the signal is the sum of all budgets, and a record weighs what its person granted (`weighing`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.base import Floats, PrivateClassifier
+from sfumato.classifiers.base import CountingClassifier, Floats
 from sfumato.classifiers.counting.additive import PrivateAdditive, class_step
 from sfumato.classifiers.counting.baselines import Majority
-from sfumato.privacy import NANO, Exact, Meter, as_epsilon
+from sfumato.privacy import NANO, Exact, Meter
 from sfumato.records.records import Records
 
 FAINT = 60
@@ -39,13 +39,13 @@ def family_for(epsilon: float, rows: int) -> str:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class AutoClassifier(PrivateClassifier):
+class AutoClassifier(CountingClassifier):
     """The best private classifier that public facts can point to.
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source
-        See `PrivateClassifier`.
+    epsilon, schema, target, classes, source, tiers
+        See `PrivateClassifier` and `CountingClassifier`.
     rows : int, optional
         A public number of records; without it the noisy class counts tell it.
 
@@ -64,22 +64,23 @@ class AutoClassifier(PrivateClassifier):
     rows: int | None = None
 
     def _train(self, records: Exact[Records], meter: Meter) -> None:
-        nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows, coding=self._coding)
+        nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows, weighing=self._weighing)
         self.family_ = family_for(nano / NANO, rows)
         public: dict[str, Any] = {
-            "epsilon": as_epsilon(nano * meter.terms.factor),
+            "epsilon": self.epsilon,
             "schema": self.schema,
             "target": self.target,
             "classes": self.classes,
+            "tiers": self.tiers,
         }
         model: Majority | PrivateAdditive
         model = Majority(**public) if self.family_ == "Majority" else PrivateAdditive(rows=rows, **public)
-        model._coding, model.classes_ = self._coding, self.classes_
+        model._coding, model._weighing, model.classes_ = self._coding, self._weighing, self.classes_
         if isinstance(model, Majority):
-            model._train(records, meter)
+            model._count(records, meter, nano)
         else:
             model._boost(records, meter, nano=nano, rows=rows, mixed=mixed)
-        self.model_: PrivateClassifier = model
+        self.model_: CountingClassifier = model
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
         return self.model_._scores(leaves)

@@ -1,4 +1,4 @@
-"""The command line: sfumato import | preview | release | ledger | people | receipt | mechanisms | bench | audit | demo.
+"""The command line, a module for each group of commands; `sfumato --help` lists them.
 
 Exit codes: 0 done, 1 a check did not hold (audit, bench --check), 2 the request was refused and says why.
 """
@@ -9,11 +9,25 @@ import sys
 
 import typer
 
-from sfumato.cli import demo, experiments, imports, ledgers, mechanisms, people, plans
+from sfumato.cli import artefacts, checks, demo, experiments, imports, ledgers, mechanisms, people, plans, predict, profiles
 from sfumato.cli.app import app
 from sfumato.errors import SfumatoError
 
-__all__ = ["app", "demo", "experiments", "imports", "ledgers", "main", "mechanisms", "people", "plans"]
+__all__ = [
+    "app",
+    "artefacts",
+    "checks",
+    "demo",
+    "experiments",
+    "imports",
+    "ledgers",
+    "main",
+    "mechanisms",
+    "people",
+    "plans",
+    "predict",
+    "profiles",
+]
 
 
 def main() -> None:

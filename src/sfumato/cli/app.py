@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,7 +17,8 @@ app = typer.Typer(
     name="sfumato",
     help="Differentially private releases in which budgets differ per person, attribute, bin and step.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 Json = Annotated[bool, typer.Option("--json", help="Print figures as JSON.")]
@@ -25,10 +27,29 @@ Json = Annotated[bool, typer.Option("--json", help="Print figures as JSON.")]
 @app.callback(invoke_without_command=True)
 def _top(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)] = False,
+    verbose: Annotated[
+        int, typer.Option("-v", "--verbose", count=True, help="Say on standard error what is done; -vv says more.")
+    ] = 0,
 ) -> None:
     if version:
         typer.echo(f"sfumato {__version__}")
         raise typer.Exit
+    if verbose:
+        log_to_stderr(logging.DEBUG if verbose > 1 else logging.INFO)
+
+
+def log_to_stderr(level: int) -> None:
+    """Let the loggers below "sfumato" speak.
+
+    They name requests, prices, steps and public queries, never a value of the table; times are to the minute, as in the
+    ledger, since finer ones would tell how long the table took to read.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s", datefmt="%Y-%m-%d %H:%M"))
+    logger = logging.getLogger("sfumato")
+    logger.handlers[:] = [handler]
+    logger.setLevel(level)
+    logger.propagate = False
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -10,9 +10,25 @@ import typer
 from sfumato.cli.app import Json, app, console, print_json
 
 
+def bench_names() -> list[str]:
+    """For shell completion."""
+    from sfumato.bench import NAMES
+
+    return ["list", *NAMES]
+
+
+def audit_names() -> list[str]:
+    """For shell completion."""
+    from sfumato.audit import names
+
+    return ["list", "all", *names()]
+
+
 @app.command()
 def bench(
-    name: Annotated[str, typer.Argument(help="Which experiments; `sfumato bench list` names them.")],
+    name: Annotated[
+        str, typer.Argument(help="Which experiments; `sfumato bench list` names them.", autocompletion=bench_names)
+    ],
     quick: Annotated[bool, typer.Option("--quick", help="A small honest version, in under a minute.")] = False,
     data: Annotated[Path | None, typer.Option(help="Folder with the public datasets of the papers.")] = None,
     plots: Annotated[Path | None, typer.Option(help="Write pictures to this folder.")] = None,
@@ -47,7 +63,9 @@ def bench(
 
 @app.command()
 def audit(
-    name: Annotated[str, typer.Argument(help="A mechanism; `sfumato audit list` names them.")] = "all",
+    name: Annotated[
+        str, typer.Argument(help="A mechanism; `sfumato audit list` names them.", autocompletion=audit_names)
+    ] = "all",
     trials: Annotated[int, typer.Option(help="Outputs to draw from each neighbour.", min=1000)] = 200_000,
     confidence: Annotated[float, typer.Option(help="Of the lower bound on the loss.")] = 0.999,
     deficit: Annotated[

@@ -20,12 +20,19 @@ def import_text(
     ] = None,
     number: Annotated[list[str] | None, typer.Option(help="A further column to keep as numbers; repeatable.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="A further column to keep as text; repeatable.")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="The sign between fields, if not a comma (.tsv: a tab).")] = None,
+    quote: Annotated[str | None, typer.Option(help="The sign around fields; '' if there is none.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="utf-8 unless given; latin-1, cp1252...")] = None,
+    decimal: Annotated[str | None, typer.Option(help="The decimal sign, '.' or ','.")] = None,
     as_json: Json = False,
 ) -> None:
     """Make a typed Parquet file of a text file, and tell its custodian what was found. The figures are private."""
     from sfumato.tables.importing import PRIVATE, import_table
 
-    found = import_table(table, out, schema=schema, wholes=whole or (), numbers=number or (), texts=text or ())
+    said = {"delimiter": delimiter, "quote": quote, "encoding": encoding, "decimal": decimal}
+    csv = {key: value for key, value in said.items() if value is not None}
+    kept = {"wholes": whole or (), "numbers": number or (), "texts": text or ()}
+    found = import_table(table, out, schema=schema, csv=csv or None, **kept)
     if as_json:
         print_json(found.to_dict())
         return

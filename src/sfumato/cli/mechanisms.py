@@ -14,22 +14,69 @@ if TYPE_CHECKING:
 
 @app.command()
 def mechanisms(
-    kind: Annotated[
-        str | None, typer.Argument(help="A kind of release (count, histogram, ...); all if left out.", show_default=False)
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A kind of release (count, histogram, ...) or a mechanism; every kind if left out.",
+            autocompletion=known_names,
+            show_default=False,
+        ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the page of the documentation.")] = False,
     as_json: Json = False,
 ) -> None:
     """List the mechanisms a release may ask for by name, and the parameters of each."""
-    from sfumato.releases.kinds import all_kinds, kind_of
+    from sfumato.releases.kinds import all_kinds
 
-    kinds = list(all_kinds()) if kind is None else [kind_of(kind, "the command").name]
+    if name is not None and name not in all_kinds():
+        _one(name, markdown=markdown, as_json=as_json)
+        return
+    kinds = list(all_kinds()) if name is None else [name]
     if as_json:
         print_json({"kinds": {k: kind_record(k) for k in kinds}})
     elif markdown:
         typer.echo(page(kinds))
     else:
         _show(kinds)
+
+
+def known_names() -> list[str]:
+    """Kinds and mechanisms, for shell completion and for hints."""
+    from sfumato.registry import mechanisms as registered
+    from sfumato.releases.kinds import all_kinds
+
+    return [*all_kinds(), *dict.fromkeys(m.name for m in registered())]
+
+
+def _one(name: str, *, markdown: bool, as_json: bool) -> None:
+    """One mechanism, for every kind of release that it answers: a sentence for each of its parameters."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from sfumato.errors import InputError
+    from sfumato.registry import mechanisms as registered
+    from sfumato.registry import nearest
+
+    found = [m for m in registered() if m.name == name]
+    if not found:
+        raise InputError(f"there is no kind and no mechanism {name!r}; {nearest(name, known_names())}")
+    if markdown:
+        raise InputError("--markdown prints the page of whole kinds: leave the mechanism out")
+    if as_json:
+        print_json({"mechanisms": [{"kinds": list(m.kinds), **_mechanism_record(m)} for m in found]})
+        return
+    for entry in found:
+        needs = f" Needs {', '.join(entry.needs)}." if entry.needs else ""
+        paper = f" From {entry.paper}." if entry.paper else ""
+        console().print(
+            f"[bold]{entry.name}[/bold] ({', '.join(entry.kinds)}): {escape(entry.summary)}.{needs}{escape(paper)}"
+        )
+        table = Table(show_edge=False, pad_edge=False)
+        for head in ("parameter", "values", "meaning"):
+            table.add_column(head, overflow="fold")
+        for parameter in entry.parameters:
+            table.add_row(*map(escape, (parameter.name, parameter.describe(), parameter.help)))
+        console().print(table if entry.parameters else "It has no parameters.")
 
 
 def kind_record(kind: str) -> dict[str, Any]:
@@ -41,7 +88,7 @@ def kind_record(kind: str) -> dict[str, Any]:
     return {
         "summary": entry.summary,
         "parameters": [_parameter_record(p) for p in entry.parameters],
-        "mechanisms": [_mechanism_record(m) for m in registered(kind)],
+        "mechanisms": [_mechanism_record(m) for m in (*registered(kind), *registered(f"{kind} by"))],
     }
 
 

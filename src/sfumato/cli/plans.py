@@ -12,18 +12,34 @@ from sfumato.cli.app import Json, app, console, print_json
 
 if TYPE_CHECKING:
     from sfumato.releases.batch import Outcome
+    from sfumato.results import Result
 
 PlanFile = Annotated[Path, typer.Argument(help="The plan, a TOML file.")]
 
 
 @app.command()
-def preview(plan: PlanFile, as_json: Json = False) -> None:
+def preview(
+    plan: PlanFile,
+    picture: Annotated[Path | None, typer.Argument(help="With --chart: where to write it as PNG.")] = None,
+    chart: Annotated[bool, typer.Option("--chart", help="Draw expected error against ε or share.")] = False,
+    error: Annotated[float | None, typer.Option(help="Tell the smallest ε or share with this error.")] = None,
+    relative: Annotated[str | None, typer.Option(help="The same, relative to --size: 5% or 0.05.")] = None,
+    size: Annotated[float | None, typer.Option(help="A public guess of the answer, for --relative.")] = None,
+    confidence: Annotated[float | None, typer.Option(help="The error is the half-width at this confidence.")] = None,
+    only: Annotated[str | None, typer.Option(help="Only the release of this name.")] = None,
+    as_json: Json = False,
+) -> None:
     """Show price and expected error of every applicable mechanism. The private table is not opened."""
-    from sfumato.cli import show
+    from sfumato.cli import charts, show
     from sfumato.releases.batch import load
     from sfumato.releases.batch import preview as price_plan
 
-    priced = price_plan(load(plan))
+    loaded = load(plan)
+    if chart or picture is not None or error is not None or relative is not None:
+        wish = charts.Wish(error, charts.percentage(relative), size, confidence, chart or picture is not None, picture)
+        charts.preview(loaded, wish, only=only, as_json=as_json, plan_file=plan)
+        return
+    priced = price_plan(loaded)
     if as_json:
         found = {"findings": list(priced.findings), "releases": [show.priced_record(p) for p in priced]}
         print_json({"plan": str(plan), **found})
@@ -79,10 +95,21 @@ def stopped_sentence(stopped: Any) -> str:
 
 def outcome_record(outcome: Outcome) -> dict[str, Any]:
     """One release of a plan as JSON, with its figures."""
+    result = outcome.result
     return {
         "name": outcome.name,
         "folder": str(outcome.folder),
         "repeated": outcome.repeated,
-        "result": outcome.result.to_dict(),
+        "answer": answer_record(result),
+        "result": result.to_dict(),
         "certificate": outcome.certificate,
     }
+
+
+def answer_record(result: Result) -> Any:
+    """The figures as they are printed: a value with its intervals, or the rows of the table."""
+    from sfumato.people.estimate import Estimate
+
+    if isinstance(result, Estimate):
+        return result.headline().to_dict()
+    return result.to_frame().to_dict(orient="records")

@@ -27,6 +27,7 @@ _MOST_ROWS = 12  # of a released table that are shown on the screen
 def priced_record(priced: Priced) -> dict[str, Any]:
     """A preview as JSON."""
     from sfumato.releases.assumption import assumption
+    from sfumato.releases.attribute_charges import attribute_charges
     from sfumato.releases.certificate import offer_record
 
     request = priced.request
@@ -41,12 +42,15 @@ def priced_record(priced: Priced) -> dict[str, Any]:
         "notes": list(priced.notes),
         "refusal": None if priced.foreseen is None else priced.foreseen.refusal,
         "already_paid": priced.foreseen is not None and priced.foreseen.paid,
+        "attributes": {name: epsilon_text(nano) for name, nano in attribute_charges(priced).items()},
         "offers": [offer_record(o) for o in priced.offers],
     }
 
 
 def show_preview(console: Console, priced: PlanPreview) -> None:
     """One table per release, the chosen mechanism marked, then what the ledger would say."""
+    from sfumato.releases.attribute_charges import in_words
+
     for sentence in priced.findings:
         console.print(f"[yellow]note:[/yellow] {escape(sentence)}")
     for item in priced:
@@ -78,6 +82,8 @@ def show_preview(console: Console, priced: PlanPreview) -> None:
         if differ:
             console.print(f"→ {escape(item.chosen.note)}", style="dim")
             console.print(_GAPS_IN_WORDS, style="dim")
+        if attributes := in_words(item):
+            console.print(f"charged to attributes: {escape(attributes)}", style="dim")
         for note in item.notes:
             console.print(f"[yellow]note:[/yellow] {escape(note)}")
         if item.foreseen is not None and item.foreseen.paid:

@@ -15,12 +15,14 @@ from sfumato.ledger.records import Balance, Release, Reservation
 from sfumato.privacy.units import Epsilon
 
 if TYPE_CHECKING:
+    from sfumato.ledger.bridging import Bridged
     from sfumato.ledger.caps import Caps
     from sfumato.ledger.database import Store
     from sfumato.ledger.life import Life
     from sfumato.ledger.standing import Standing
     from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBudgets
     from sfumato.privacy.charge import Charge
+    from sfumato.privacy.statement import Statement
 
 
 class Ledger:
@@ -86,6 +88,14 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger({self.location!r})"
+
+    def __deepcopy__(self, _memo: Any) -> Ledger:
+        """Itself: a copy of what holds a ledger writes into the same book."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its place: in another process the same ledger is opened again, and never a new one made."""
+        return _opened_again, (self.location,)
 
     def register(
         self,
@@ -242,6 +252,12 @@ class Ledger:
 
         return queries.caps(self._store, dataset)
 
+    def attributes(self, dataset: str) -> tuple[str, ...]:
+        """The attributes of a `dataset` that have a cap, in order."""
+        from sfumato.ledger import queries
+
+        return queries.attributes(self._store, dataset)
+
     def find(self, dataset: str, request: str | Mapping[str, Any], *, recipient: str | None = None) -> Reservation | None:
         """The committed release that `reserve` would return at no cost, or ``None``. Nothing is written.
 
@@ -250,6 +266,32 @@ class Ledger:
         from sfumato.ledger import queries
 
         return queries.find(self._store, dataset, request, recipient)
+
+    def bridge(self, dataset: str, statement: Statement, *, person: object, items: int) -> Bridged:
+        """Count what somebody's own device has told recipients, so that caps see both; never more than once.
+
+        What the device spent is spent: no cap refuses this. One that is passed is used up and lets nothing more through.
+
+        Parameters
+        ----------
+        dataset : str
+            A registered dataset.
+        statement : Statement
+            What the device's ledger wrote, as `Statement.from_json` reads it.
+        person : int or str
+            Whose device it is; kept as a keyed hash, as all people are.
+        items : int
+            How many items of a history the promise of this ledger covers together: the rows that a person may own, where
+            rows are items. A device's own promise is for one.
+
+        Returns
+        -------
+        Bridged
+            What was charged to each cap, and by how much any of them is passed.
+        """
+        from sfumato.ledger import bridging
+
+        return bridging.bridge(self._store, dataset, statement, person=person, items=items)
 
     def balance(self, dataset: str) -> Balance:
         """Who has what left in a `dataset`."""
@@ -280,3 +322,7 @@ class Ledger:
         from sfumato.ledger import queries
 
         queries.verify(self._store, dataset)
+
+
+def _opened_again(location: str) -> Ledger:
+    return Ledger.open(location, create=False)

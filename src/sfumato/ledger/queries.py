@@ -73,6 +73,15 @@ def caps(store: Store, dataset: str) -> Caps:
         return read_caps(connection, _find(connection, dataset), dataset)[0]
 
 
+def attributes(store: Store, dataset: str) -> tuple[str, ...]:
+    """See `sfumato.ledger.Ledger.attributes`."""
+    with store.read() as connection:
+        table = schema.limits
+        here = table.c.dataset_id == _find(connection, dataset)
+        query = select(table.c.name).where(here, table.c.kind == "attribute")
+        return tuple(sorted(str(name) for name in connection.execute(query).scalars()))
+
+
 def find(store: Store, dataset: str, request: str | Mapping[str, Any], recipient: str | None) -> Reservation | None:
     """See `sfumato.ledger.Ledger.find`."""
     with store.read() as connection:

@@ -203,6 +203,11 @@ def count_precision(*, variance: float = 0.25, reach: float = 1.0) -> Utility:
     return lambda n, e: 1 / (variance / n + 2 * (reach / (n * e)) ** 2)
 
 
+def published_count(*, reach: float = 1.0) -> Utility:
+    """The paper's utility of a count, ``2 (reach/(n ε))²``: a variance, which is largest for tiny parts. To compare with."""
+    return lambda n, e: 2 * (reach / (n * e)) ** 2
+
+
 def erm_precision(dimension: int, *, gradient: float = 0.25) -> Utility:
     """Precision of a model fitted on a part by objective perturbation: ``1 / (G²/n + 4 d (d+1)/(n ε)²)``."""
     return lambda n, e: 1 / (gradient / n + 4 * dimension * (dimension + 1) / (n * e) ** 2)

@@ -5,16 +5,18 @@ Both are `Meter.charge` with a statement about who is in which sum, and noise at
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import InputError, PrivacyError
+from sfumato.errors import InputError, LedgerError, PrivacyError
 from sfumato.privacy.exact import Exact
 from sfumato.privacy.integers import as_int64
 from sfumato.privacy.meter import Meter
+from sfumato.privacy.sealed import checksum, same, write_durably
 
 T = TypeVar("T")
 Sums = Exact[NDArray[np.int64]] | NDArray[np.int64]
@@ -73,6 +75,32 @@ class Shares:
         self._meter._account.require_here()
         self._meter._open_for_noise(value)
         return value
+
+    def keep(self, path: str, value: Exact[NDArray[np.int64]], public: Mapping[str, Any]) -> None:
+        """Write a private `value` and what is `public` beside it to the file `path`, which only its owner can read.
+
+        Durably: when this returns, it is there whatever happens next. `recall` brings it back.
+        """
+        self._meter._account.require_here()
+        body = {**public, "private": as_int64(self._meter._open_for_noise(value)).tolist()}
+        write_durably(path, json.dumps({**body, "checksum": checksum(body)}))
+
+
+def recall(path: str, kind: str, version: int) -> tuple[dict[str, Any], Exact[NDArray[np.int64]]]:
+    """What `Shares.keep` wrote to `path`, as far as it is public, and the private value; damaged files are refused."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            body = json.load(file)
+        seal = body.pop("checksum")
+        whole = body["kind"] == kind and same(checksum(body), seal)
+        private = np.array(body.pop("private"), dtype=np.int64)
+        found = int(body["version"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        whole, found = False, version
+    if not whole or found != version:
+        why = "is not readable, or was changed" if not whole else f"has version {found}, this software reads {version}"
+        raise LedgerError(f"{path} {why}; nothing is released from it")
+    return body, Exact(private)
 
 
 def laplace_shares(

@@ -21,7 +21,7 @@ from sfumato.privacy.exact import Exact
 from sfumato.records.attributes import Attribute, attribute_of, attributes_of
 from sfumato.records.levels import Levels
 from sfumato.records.opened import need_rows
-from sfumato.records.owners import owners_in, within_cap
+from sfumato.records.owners import owners_in, smallest_of_person, within_cap
 from sfumato.records.records import Records
 from sfumato.tables.domains import Domain
 from sfumato.tables.schema import Schema
@@ -188,11 +188,12 @@ class Coding:
         """The number of each label in `y`, -1 for one that is not among the classes."""
         return category_codes(y, self.classes.tolist())
 
-    def records(self, X: Any, y: Any) -> Exact[Records]:
+    def records(self, X: Any, y: Any, *, weights: NDArray[np.int64] | None = None) -> Exact[Records]:
         """Rows `X` with labels `y`, coded; only those that have a cell in every column and a known class.
 
         Names, shape and lengths are checked here. The values are read when a Meter opens the records: of every person the
-        rows that the schema's unit allows, and no row without a person.
+        rows that the schema's unit allows, and no row without a person. `weights` are what each row's public budget pays
+        for; a person with several rows has the smallest of theirs.
         """
         unit = self.schema.unit
         owners = None if unit.person is None else owners_in(X, unit.person)
@@ -203,11 +204,14 @@ class Coding:
         def coded() -> Records:
             leaves, classes = self.leaves(X), self.class_codes(y)
             keep = (classes >= 0) & (leaves >= 0).all(axis=1)
+            weighed = weights
             if owners is not None:
                 keep &= within_cap(owners, unit.rows_per_person)
+                weighed = None if weights is None else smallest_of_person(owners, weights)
             if not keep.all():
                 leaves, classes = np.asfortranarray(leaves[keep]), classes[keep]
-            return Records(self.taxonomies, leaves, classes, self.class_labels)
+                weighed = None if weighed is None else weighed[keep]
+            return Records(self.taxonomies, leaves, classes, self.class_labels, weighed)
 
         return Exact.reading(coded, rows_per_person=unit.rows_per_person)
 

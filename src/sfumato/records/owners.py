@@ -29,8 +29,26 @@ def within_cap(owners: Any, most: int) -> NDArray[np.bool_]:
     >>> within_cap(["ann", "bob", "ann", None, 1, 1.0, float("nan"), "ann"], 2).tolist()
     [True, True, True, False, True, True, False, False]
     """
-    import pandas as pd
-
-    names = pd.Series([person_of(v) for v in elements(owners)], dtype=object)
+    names = _names(owners)
     # Of a missing name groupby makes a group too: it is left out by `notna`.
     return np.asarray(names.notna() & (names.groupby(names, dropna=False).cumcount() < most))
+
+
+def smallest_of_person(owners: Any, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each row the smallest weight among its person's rows, and 0 for a row without a person.
+
+    >>> smallest_of_person(["ann", "bob", "ann", None], np.array([5, 3, 2, 9])).tolist()
+    [2, 3, 2, 0]
+    """
+    names = _names(owners)
+    number = names.factorize()[0]  # -1 where there is no name
+    found = np.full(int(number.max(initial=-1)) + 2, np.iinfo(np.int64).max)
+    np.minimum.at(found, number, weights)
+    found[-1] = 0
+    return np.asarray(found[number])
+
+
+def _names(owners: Any) -> Any:
+    import pandas as pd
+
+    return pd.Series([person_of(v) for v in elements(owners)], dtype=object)

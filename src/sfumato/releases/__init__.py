@@ -1,8 +1,8 @@
 """A plan file, priced from public facts, run through the ledger, written as an artefact with its certificate.
 
 In Python, `open` gives a `Table` to preview and release from (`sfumato.open` is the same). For a plan file, `load` reads it,
-`preview` prices it and `release` runs it; `read_result` reads a folder that was released. `people` gives the people of a
-plan with a living roster, `receipt_page` a page for one of them. Names load when they are used.
+`preview` prices it and `release` runs it; `read_result` reads a folder that was released, and `verify` checks one. `people`
+gives the people of a plan with a living roster, `receipt_page` a page for one of them. Names load when they are used.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato.releases.asking import Preview
     from sfumato.releases.batch import Outcome, PlanPreview, StoppedError, load, preview, release
+    from sfumato.releases.curves import Curves
     from sfumato.releases.folder import read_result
     from sfumato.releases.opening import open
     from sfumato.releases.pipeline import Priced
@@ -20,8 +21,13 @@ if TYPE_CHECKING:
     from sfumato.releases.plan_people import people
     from sfumato.releases.receipts import receipt_page
     from sfumato.releases.session import Table
+    from sfumato.releases.verification import Check, Verification, verify
+    from sfumato.releases.wanted import Needed
 
 _HOME = {
+    "Check": "verification",
+    "Curves": "curves",
+    "Needed": "wanted",
     "Outcome": "batch",
     "Plan": "plan",
     "PlanPreview": "batch",
@@ -29,6 +35,7 @@ _HOME = {
     "Priced": "pipeline",
     "StoppedError": "batch",
     "Table": "session",
+    "Verification": "verification",
     "load": "batch",
     "open": "opening",
     "people": "plan_people",
@@ -36,9 +43,13 @@ _HOME = {
     "read_result": "folder",
     "receipt_page": "receipts",
     "release": "batch",
+    "verify": "verification",
 }
 
 __all__ = [
+    "Check",
+    "Curves",
+    "Needed",
     "Outcome",
     "Plan",
     "PlanPreview",
@@ -46,6 +57,7 @@ __all__ = [
     "Priced",
     "StoppedError",
     "Table",
+    "Verification",
     "load",
     "open",
     "people",
@@ -53,6 +65,7 @@ __all__ = [
     "read_result",
     "receipt_page",
     "release",
+    "verify",
 ]
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from sfumato.errors import InputError
 from sfumato.offers import GAPS, Errors, Offer, gap_name
-from sfumato.privacy.units import Epsilon
+from sfumato.privacy.units import Epsilon, as_epsilon
+from sfumato.releases.attribute_charges import attribute_charges
+from sfumato.releases.curves import Curves, curves
 from sfumato.releases.pipeline import Priced
+from sfumato.releases.wanted import Pricing, Unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,14 +38,27 @@ class Asked(Common, total=False):
     where: str | None
     column: str | None
     columns: Sequence[str] | None
+    by: Sequence[str] | None
+    of: str | None
     target: str | None
     attributes: Sequence[str] | None
+    estimator: str | None
     selectivity: float | None
     steps: int | None
     purpose: str | None
     bin_budgets: Sequence[float] | None
     nonnegative: bool | None
     total: float | None
+    quantiles: Sequence[float] | None
+    risk: float | None
+    interval: float | None
+    margins: str | int | Sequence[int] | None
+    whole: bool | None
+    k: int | None
+    counts: bool | None
+    catalogue: Any
+    budgets: Mapping[str, Epsilon] | None
+    utility: str | None
 
 
 class Preview(Sequence[Offer]):
@@ -52,16 +70,24 @@ class Preview(Sequence[Offer]):
         The request with its offers.
     findings : tuple of str
         What is odd about the roster, in sentences with head counts.
+    pricing : callable, optional
+        The preview of the same request at another price.
     """
 
-    def __init__(self, priced: Priced, findings: tuple[str, ...] = ()) -> None:
+    def __init__(self, priced: Priced, findings: tuple[str, ...] = (), pricing: Pricing | None = None) -> None:
         self.priced = priced
         self.findings = findings
+        self._pricing = pricing
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What public facts say beside the prices."""
         return (*self.priced.notes, *self.findings)
+
+    @property
+    def attributes(self) -> dict[str, Decimal]:
+        """What each attribute that the release shows would be charged, in ε."""
+        return {name: as_epsilon(nano) for name, nano in attribute_charges(self.priced).items()}
 
     def __len__(self) -> int:
         return len(self.priced.offers)
@@ -106,6 +132,14 @@ class Preview(Sequence[Offer]):
             return plot_options(self.priced.offers, ax)
         errors = {name: (e.independent, *e.at, e.worst) for name, e in known.items()}
         return plot_gaps(errors, ax, chosen=self.priced.chosen.mechanism)
+
+    def chart(self) -> Curves:
+        """Expected error of every mechanism at less and at more ε (or share): figures with a `plot`. Nothing is spent."""
+        request = self.priced.request
+        if self._pricing is None:
+            raise InputError("this preview cannot be priced again; make one with Table.preview")
+        unit: Unit = "epsilon" if request.epsilon is not None or self.priced.facts.budgets is None else "share"
+        return curves(request, self._pricing, unit=unit)
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>note: {escape(note)}</p>" for note in self.notes)

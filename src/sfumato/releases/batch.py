@@ -8,23 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sfumato.errors import BudgetError, InputError, SfumatoError
-from sfumato.ledger import Ask, Caps, Ledger, Reservation, foresee
+from sfumato.ledger import Caps, Ledger, Reservation, foresee
 from sfumato.privacy.source import SECURE, Source
 from sfumato.releases import folder as folders
 from sfumato.releases.certificate import certificate
 from sfumato.releases.heads import seen_beforehand
 from sfumato.releases.keeping import fresh_budgets, warn_of
+from sfumato.releases.mistakes import at_release
 from sfumato.releases.pipeline import (
     HEAD_COUNTS,
     Priced,
     charge_and_run,
     default_shares,
     fingerprint_of,
-    ledger_charge,
     request_text,
 )
 from sfumato.releases.plan import Plan, read_plan
-from sfumato.releases.plan_facts import draws_on_people, facts_of, granted_in
+from sfumato.releases.plan_facts import asks_of, draws_on_people, facts_of, granted_in
 from sfumato.releases.plan_people import again_priced, bind, folder_of, ledger_of, only_this, preview_living
 from sfumato.releases.repeated import again, settle
 from sfumato.results import Result
@@ -169,13 +169,11 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
     found = () if facts.roster is None else facts.roster.findings()
     priced = [] if counting is None else [counting]
     for request in requests:
-        item, notes = seen_beforehand(request, facts, counting)
+        with at_release(request.name):
+            item, notes = seen_beforehand(request, facts, counting)
         found = (*found, *(note for note in notes if note not in found))
         priced += [] if item is None else [item]
-    asks = [
-        Ask(ledger_charge(p), request_text(p, dataset_name=plan.dataset, source=source), p.request.recipient) for p in priced
-    ]
-    said = foresee(plan.ledger, _caps(plan, roster, facts), asks)
+    said = foresee(plan.ledger, _caps(plan, roster, facts), asks_of(plan, priced, facts, source))
     fresh = fresh_budgets(plan.ledger, plan.dataset, [plan.home, plan.folder])
     return PlanPreview([replace(p, foreseen=f) for p, f in zip(priced, said, strict=True)], found, fresh)
 
@@ -234,8 +232,6 @@ def _release(
     by: str | None,
 ) -> list[Outcome]:
     """`release`, once `before` was made: nothing, or the head counts that everything else is priced from."""
-    from sfumato.tables import open as open_table
-
     roster = plan.roster()
     facts, _ = facts_of(plan, roster, source)
     if only is not None and only not in [r.name for r in plan.releases]:
@@ -259,12 +255,7 @@ def _release(
         )
         _stop(refusal, seen.refused.request.name, before)
     _folders_are_free(plan, asked, only, source, counted=counting is None)
-    tables = [
-        replace(
-            open_table(plan.source, schema=item.facts.schema, table=plan.table, budgets=item.facts.roster), roster_only=True
-        )
-        for item in priced
-    ]
+    tables = [plan.described(item.facts.schema, item.facts.roster) for item in priced]
     if seen.fresh:
         for table in tables:
             table.check()  # a typo in a path is no fresh budget yet
@@ -284,6 +275,7 @@ def _release(
 
 def _folders_are_free(plan: Plan, asked: Sequence[Priced], only: str | None, source: Source, *, counted: bool) -> None:
     """Refuse a plan whose folders hold something else, before anything is charged."""
+    folders.check_place(plan.folder)
     known = {p.request.name: p for p in asked if counted or p.request.epsilon is not None}
     for request in plan.releases:
         if only not in (None, request.name):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sfumato import __version__
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.units import epsilon_text
 from sfumato.releases.assumption import assumption
+from sfumato.releases.attribute_charges import attribute_charges, columns_shown
 from sfumato.releases.pipeline import Priced, schema_digest
 from sfumato.results import Result
-from sfumato.tables.predicate_tree import columns_of
 
 CERTIFICATE_VERSION = 2
 
@@ -55,7 +56,7 @@ def certificate(
         "warnings": [*result.warnings, *notes],
         "guarantee": result.guarantee.to_dict(),
         "held_to": priced.chosen.terms.told(),
-        "charged": charge_record(priced.chosen.charge),
+        "charged": charge_record(replace(priced.chosen.charge, attributes=attribute_charges(priced))),
         **({} if priced.part is None else {"living": priced.part.record(priced.chosen.charge)}),
         "previewed": [offer_record(o) for o in priced.offers],
         "recipient": request.recipient,
@@ -65,15 +66,13 @@ def certificate(
 
 
 def schema_record(priced: Priced) -> dict[str, Any]:
-    """The digest of the schema, and the public domains of the columns that were asked for or stand in the condition."""
-    schema, request = priced.facts.schema, priced.request
-    asked = [request.parameters.get(k) for k in ("column", "target")]
-    lists = [request.parameters.get(k) or () for k in ("columns", "attributes")]
-    names = [n for n in (*asked, *lists[0], *lists[1], *sorted(columns_of(schema.condition(request.where)))) if n]
+    """The digest of the schema, and the public domains of the columns that the release shows."""
+    schema = priced.facts.schema
+    names = [name for name in columns_shown(priced.request, priced.facts) if name in schema.names]
     return {
         "digest": schema_digest(priced.facts),
         **schema.about.to_plain(),
-        "columns": {name: schema.note(name).sentence(name, schema[name].told()) for name in dict.fromkeys(names)},
+        "columns": {name: schema.note(name).sentence(name, schema[name].told()) for name in names},
     }
 
 

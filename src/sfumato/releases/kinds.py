@@ -11,34 +11,71 @@ from sfumato.errors import InputError
 from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.registry import Parameter, mechanism, mechanisms, nearest
 
-KindName = Literal["count", "sum", "mean", "histogram", "synthesize"]
+KindName = Literal[
+    "count",
+    "sum",
+    "mean",
+    "variance",
+    "proportion",
+    "quantile",
+    "median",
+    "min",
+    "max",
+    "histogram",
+    "table",
+    "top",
+    "synthesize",
+    "model",
+    "profile",
+]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A question: its name in a plan, what it may say, and the family that offers answers."""
+    """A question: its name in a plan, what it may say, and the family that offers answers.
+
+    `filtered` says that `where` does nothing but leave rows out: a row that it does not hold for is as good as absent.
+    """
 
     name: str
     summary: str
     parameters: tuple[Parameter, ...]
     offers: Callable[[Request, Facts], list[Offer]]
+    filtered: bool = False
+    also: str = "mechanism"
+
+    def spelt(self, given: Mapping[str, Any], place: str) -> Mapping[str, Any]:
+        """The keys of a request, its mechanism under that name where the kind has another word for it (`also`)."""
+        if self.also == "mechanism" or self.also not in given:
+            return given
+        named, other = given[self.also], given.get("mechanism")
+        if other is not None and named is not None and other != named:
+            raise InputError(f"{place} names {self.also} {named!r} and mechanism {other!r}, which mean the same: keep one")
+        if named is not None and not isinstance(named, str):
+            raise InputError(f"`{self.also}` of {place} is the name of one, a text, or {AUTO!r}; got {named!r}")
+        return {k: v for k, v in given.items() if k != self.also} | {"mechanism": named if other is None else other}
 
     def check(self, given: Mapping[str, Any], chosen: str, place: str) -> dict[str, Any]:
         """The keys of the kind and of the named mechanism, each of its type; anything else is refused with a hint."""
         known = {p.name: p for p in self.parameters}
-        if chosen != AUTO and any(m.name == chosen for m in mechanisms(self.name)):
-            known |= {p.name: p for p in mechanism(self.name, chosen).parameters}
+        answers = self.name_with(given)
+        if chosen != AUTO and any(m.name == chosen for m in mechanisms(answers)):
+            known |= {p.name: p for p in mechanism(answers, chosen).parameters}
         for key in given:
             if key not in known:
-                raise InputError(f"{place} has an unknown key {key!r}; {self._hint(str(key), list(known))}")
+                raise InputError(f"{place} has an unknown key {key!r}; {self._hint(str(key), list(known), answers)}")
         found = {name: known[name].check(value, place) for name, value in given.items()}
         return {name: value for name, value in found.items() if value is not None}
 
-    def _hint(self, key: str, known: list[str]) -> str:
-        owners = [m.name for m in mechanisms(self.name) if any(p.name == key for p in m.parameters)]
+    def name_with(self, given: Mapping[str, Any]) -> str:
+        """Under which name the registry has the mechanisms for it: a figure per group is made by others."""
+        return f"{self.name} by" if given.get("by") else self.name
+
+    def _hint(self, key: str, known: list[str], answers: str) -> str:
+        owners = [m.name for m in mechanisms(answers) if any(p.name == key for p in m.parameters)]
         if owners:
             return f"it is a parameter of {' and '.join(owners)}: say mechanism = {owners[0]!r} as well"
-        return nearest(key, [*COMMON, *known])
+        return nearest(key, [*COMMON, *([] if self.also == "mechanism" else [self.also]), *known])
 
 
 COMMON = ("name", "kind", "mechanism", "epsilon", "share", "recipient", "where", "independent")
@@ -47,6 +84,8 @@ COMMON = ("name", "kind", "mechanism", "epsilon", "share", "recipient", "where",
 @cache
 def all_kinds() -> Mapping[str, Kind]:
     """Every kind by its name in a plan."""
+    from sfumato.classifiers.offers import PARAMETERS as MODEL
+    from sfumato.classifiers.offers import offers as models
     from sfumato.grids.offers import PARAMETERS as SYNTHESIZE
     from sfumato.grids.offers import offers as grids
     from sfumato.histograms.offers import PARAMETERS as HISTOGRAM
@@ -54,16 +93,48 @@ def all_kinds() -> Mapping[str, Kind]:
     from sfumato.people.offers import COUNT_PARAMETERS as COUNT
     from sfumato.people.offers import MEASURE_PARAMETERS as MEASURE
     from sfumato.people.offers import offers as people
+    from sfumato.statistics.crosstab_offers import PARAMETERS as TABLE
+    from sfumato.statistics.crosstab_offers import offers as tables
+    from sfumato.statistics.figure_offers import PROPORTION_PARAMETERS as PROPORTION
+    from sfumato.statistics.figure_offers import VARIANCE_PARAMETERS as VARIANCE
+    from sfumato.statistics.figure_offers import proportion_offers, variance_offers
+    from sfumato.statistics.groups_offers import BY
+    from sfumato.statistics.groups_offers import offers as groups
+    from sfumato.statistics.profiles import PARAMETERS as PROFILE
+    from sfumato.statistics.profiles import offers as profiles
+    from sfumato.statistics.quantile_offers import END_PARAMETERS as END
+    from sfumato.statistics.quantile_offers import MEDIAN_PARAMETERS as MEDIAN
+    from sfumato.statistics.quantile_offers import QUANTILE_PARAMETERS as QUANTILE
+    from sfumato.statistics.quantile_offers import offers as quantiles
+    from sfumato.statistics.top_offers import PARAMETERS as TOP
+    from sfumato.statistics.top_offers import offers as top
 
     def histogram(request: Request, facts: Facts) -> list[Offer]:
         return (histograms if facts.budgets is None else people)(request, facts)
 
+    def one_or_groups(request: Request, facts: Facts) -> list[Offer]:
+        return (groups if request.parameters.get("by") else people)(request, facts)
+
     found = (
-        Kind("count", "how many rows satisfy `where`", COUNT, people),
-        Kind("sum", "a numeric column added up over the rows", MEASURE, people),
-        Kind("mean", "the mean of a numeric column over the rows", MEASURE, people),
-        Kind("histogram", "rows per cell of one or more columns", HISTOGRAM, histogram),
-        Kind("synthesize", "a synthetic table for predicting `target`", SYNTHESIZE, grids),
+        Kind("count", "how many rows satisfy `where`", (*COUNT, BY), one_or_groups, filtered=True),
+        Kind("sum", "a numeric column added up over the rows", (*MEASURE, BY), one_or_groups, filtered=True),
+        Kind("mean", "the mean of a numeric column over the rows", (*MEASURE, BY), one_or_groups, filtered=True),
+        Kind(
+            "variance", "the variance and standard deviation of a numeric column", VARIANCE, variance_offers, filtered=True
+        ),
+        Kind("proportion", "the share of rows for which `where` holds", PROPORTION, proportion_offers),
+        Kind("quantile", "values with given shares of the rows below them", QUANTILE, quantiles, filtered=True),
+        Kind("median", "the value with half of the rows below it", MEDIAN, quantiles, filtered=True),
+        Kind("min", "a value with almost no row below it, at a stated risk", END, quantiles, filtered=True),
+        Kind("max", "a value with almost no row above it, at a stated risk", END, quantiles, filtered=True),
+        Kind("histogram", "rows per cell of one or more columns", HISTOGRAM, histogram, filtered=True),
+        Kind("table", "rows per cell of several columns, with margins that add up", TABLE, tables, filtered=True),
+        Kind("top", "the most frequent values of a column", TOP, top, filtered=True),
+        Kind("synthesize", "a synthetic table for predicting `target`", SYNTHESIZE, grids, filtered=True),
+        Kind(
+            "model", "a classifier that predicts `target` (`estimator` is its mechanism)", MODEL, models, True, "estimator"
+        ),
+        Kind("profile", "totals of the attributes that items have, by a catalogue", PROFILE, profiles, filtered=True),
     )
     return {kind.name: kind for kind in found}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from sfumato.releases.keeping import kept
 from sfumato.releases.session import Table
 
 if TYPE_CHECKING:
-    from sfumato.tables import Roster, Schema
+    from sfumato.tables import CsvOptions, Roster, Schema
 
 
 def open(
@@ -25,18 +26,19 @@ def open(
     name: str | None = None,
     rows: int | None = None,
     noise: Source = SECURE,
+    csv: CsvOptions | Mapping[str, Any] | None = None,
 ) -> Table:
     """Open a private table for previews and releases. Nothing private is read until a release was charged.
 
     Parameters
     ----------
     source
-        A Parquet or CSV file (or glob), a ``duckdb:///`` or ``postgresql://`` URL, a Spark session or DataFrame, a pandas,
-        Polars or Arrow frame, or an Ibis table.
+        A Parquet or CSV file (or glob), a folder of Parquet files, a spreadsheet, a ``duckdb:///`` or ``postgresql://``
+        URL, a Spark session or DataFrame, a pandas, Polars or Arrow frame, or an Ibis table.
     schema : Schema or path
         The public schema, or the TOML file that holds it.
     table : str, optional
-        The table in a database.
+        The table in a database, or the sheet of a spreadsheet: its first if left out.
     budgets : Roster, optional
         Where each person's own budget is written.
     epsilon : optional
@@ -51,6 +53,8 @@ def open(
         A public head count.
     noise : Source
         Secure by default; `sf.Seeded(seed)` for experiments, which are marked not private.
+    csv : mapping, optional
+        How a text file is written: ``{"delimiter": ";", "quote": '"', "encoding": "latin-1", "decimal": ","}``.
 
     Returns
     -------
@@ -64,6 +68,6 @@ def open(
     """
     from sfumato.tables import open as describe
 
-    dataset = describe(source, schema=schema, table=table, budgets=budgets)
+    dataset = describe(source, schema=schema, table=table, budgets=budgets, csv=csv)
     place = kept(source, table=table, name=name, ledger=ledger, private=noise.private)
     return Table(dataset, kept=place, epsilon=epsilon, rows=rows, source=noise)

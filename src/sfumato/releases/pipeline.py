@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,6 +21,8 @@ from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.source import SECURE, Source
+from sfumato.privacy.units import epsilon_text
+from sfumato.releases.attribute_charges import columns_shown, to_attributes
 from sfumato.releases.kinds import all_kinds
 from sfumato.releases.living import Part, admitted
 from sfumato.releases.living_private import admitted_unseen
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from sfumato.tables import Dataset
 
 Progress = Callable[[str], None]
+_log = logging.getLogger("sfumato.releases")
 
 HEAD_COUNTS: Final = "head counts"
 """The kind of the first release from a private roster; nobody asks for it in a plan."""
@@ -105,9 +109,16 @@ def price(request: Request, facts: Facts, standing: Standing | None = None, *, a
         facts = replace(facts, budgets=facts.budgets.share(part), roster=roster, granted=whole)
     offers = all_kinds()[request.kind].offers(request, facts)
     chosen = choose(offers, request.mechanism, place=f"release {request.name!r}")
+    for offer in offers:
+        _log.debug("%r: offer %s, ε %s, %s", request.name, offer.mechanism, epsilon_text(offer.charge.total), offer.note)
+    _log.info("%r: %s by %s, at most ε %s", *_named(request, chosen))
     empty = "the schema says that no row can satisfy this condition: the true answer is 0"
     notes = ((empty,) if facts.nobody(request.where) else ()) + (() if taking is None else taking.notes())
     return Priced(request, facts, tuple(offers), chosen, notes, part=taking)
+
+
+def _named(request: Request, chosen: Offer) -> tuple[str, ...]:
+    return request.name, request.kind, chosen.mechanism, epsilon_text(chosen.charge.total)
 
 
 def default_shares(requests: tuple[Request, ...], personal: bool) -> tuple[Request, ...]:
@@ -209,12 +220,15 @@ def _digest(data: bytes) -> str:
 
 
 def ledger_charge(priced: Priced) -> Charge:
-    """The charge as the ledger keeps it: person groups only when the dataset has a roster, cohorts if it is a living one."""
+    """The charge as the ledger keeps it: person groups only when the dataset has a roster, cohorts if it is a living one.
+
+    What attributes pay is added by `to_attributes`, once it is known which of them have a cap.
+    """
     charge = priced.chosen.charge
     if priced.part is not None:
         return priced.part.charge(charge)
     if priced.chosen.budgets is None:
-        return Charge(charge.total, attributes=charge.attributes)
+        return Charge(charge.total)
     return charge
 
 
@@ -253,12 +267,18 @@ def charge_and_run(
     """
     request = request_text(priced, dataset_name=dataset_name, source=source)
     fingerprint = fingerprint_of(request)
-    progress("checking the table against the schema")
+    name = priced.request.name
+
+    def step(what: str) -> None:
+        _log.info("%r: %s", name, what)
+        progress(what)
+
+    step("checking the table against the schema")
     dataset.check()  # column names and types only: a missing file must not cost anything
-    progress("reserving the budget")
+    step("reserving the budget")
     reservation = ledger.reserve(
         dataset_name,
-        ledger_charge(priced),
+        to_attributes(ledger_charge(priced), priced, ledger.attributes(dataset_name)),
         request=request,
         recipient=priced.request.recipient,
         name=priced.request.name,
@@ -266,12 +286,14 @@ def charge_and_run(
         **({} if priced.part is None else {"standing": priced.part.standing}),
     )
     if reservation.repeated:
+        _log.info("%r: entry %d of the ledger has paid for it", name, reservation.id)
         return None, reservation
+    _log.info("%r: charged, entry %d of the ledger", name, reservation.id)
     dataset = _charged(dataset, priced, ledger.people(dataset_name) if priced.part else None, reservation.id)
-    name = priced.request.name
+    dataset = dataset.limited_to(columns_shown(priced.request, priced.facts))  # what attributes were charged for
     result: Result | None = None
     try:
-        progress("reading aggregates and adding noise")
+        step("reading aggregates and adding noise")
         result = run(priced, dataset, source=source)
     except Exception:
         # The words of the failure, and even its kind, may depend on the private table: neither is told nor kept.
@@ -284,7 +306,7 @@ def charge_and_run(
     if result is None:  # raised here and not above, where the new error would carry the old one in __context__
         raise SfumatoError(FAILED.format(name=name))
     try:
-        progress("writing the release")
+        step("writing the release")
         remembered = finish(result, reservation, fingerprint)
     except Exception as error:  # from here on everything is made of the released figures: the reason may be told
         ledger.fail(reservation.id)
@@ -293,6 +315,6 @@ def charge_and_run(
             f"release {name!r} could not be written ({reason}); its budget stays spent because the table was "
             "read. Mend that and ask again: it will be charged again"
         ) from None
-    progress("committing")
+    step("committing")
     ledger.commit(reservation.id, remembered)
     return Done(priced, result, reservation, fingerprint), reservation

@@ -5,29 +5,32 @@ Reading a plan opens nothing private: not the table, not even to see whether it 
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError
-from sfumato.offers import AUTO, Request
+from sfumato.offers import Request
 from sfumato.privacy.budgets import AttributeBudgets, RecipientBudgets
 from sfumato.privacy.units import Epsilon, positive_nano
-from sfumato.registry import nearest
-from sfumato.releases.kinds import COMMON, kind_of
+from sfumato.releases.mistakes import Mistakes, at, check_keys, flag_of, table_of, text_of
+from sfumato.releases.plan_request import check_texts, parse_request, plain_text, same_names
+from sfumato.releases.variables import expanded, refuse_elsewhere
+from sfumato.tables.csv_options import CsvOptions
+from sfumato.tables.toml_text import read_toml
 
 if TYPE_CHECKING:
-    from sfumato.tables import Roster, Schema
+    from sfumato.tables import Dataset, Roster, Schema
+
+__all__ = ["Plan", "parse_plan", "parse_request", "read_plan", "sections"]
 
 _TOP = ("dataset", "people", "ledger", "output", "release")
-_DATASET = ("name", "source", "table", "schema", "rows")
+_DATASET = ("name", "source", "table", "schema", "rows", "csv")
 _PEOPLE = (
     *("source", "table", "person", "epsilon", "tier", "tiers", "column", "counts"),
     *("roster", "head_share", "menu"),
-    *("living", "period", "per_period", "key", "independent"),
+    *("living", "period", "per_period", "key", "independent", "csv"),
 )
 _LEDGER = ("location", "epsilon", "attributes", "recipients", "together")
 _OUTPUT = ("folder",)
@@ -44,7 +47,9 @@ class Plan:
     source : str
         Where the private table lies: a file or a URL.
     table : str or None
-        The table in a database.
+        The table in a database, or the sheet of a spreadsheet.
+    csv : CsvOptions or None
+        How a text file is written.
     schema_path : Path
         The TOML file with the public schema.
     rows : int or None
@@ -68,12 +73,13 @@ class Plan:
     """
 
     dataset: str
-    source: str
+    source: str = field(repr=False)  # with the secrets that came from the environment
     table: str | None
+    csv: CsvOptions | None
     schema_path: Path
     rows: int | None
     people: Mapping[str, Any] | None
-    ledger: str
+    ledger: str = field(repr=False)
     epsilon: Epsilon | None
     attributes: AttributeBudgets | None
     recipients: RecipientBudgets | None
@@ -89,178 +95,196 @@ class Plan:
 
     def roster(self) -> Roster | None:
         """The public roster of personal budgets, if the plan names one."""
-        return None if self.people is None else _roster(self.people, self.home)
+        return None if self.people is None else roster_of(self.people, self.home)
+
+    def described(self, schema: Schema, roster: Roster | None) -> Dataset:
+        """The private table as it is released from, with its `schema` and `roster`; it is not opened yet."""
+        from sfumato.tables import open as describe
+
+        table = describe(self.source, schema=schema, table=self.table, budgets=roster, csv=self.csv)
+        return replace(table, roster_only=True)
 
 
 def read_plan(path: str | Path) -> Plan:
     """Read and check a plan file."""
     path = Path(path)
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"there is no plan {path}; `sfumato demo` writes an example to start from") from None
-    except OSError as error:
-        raise InputError(f"cannot read the plan {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not valid TOML: {error}") from None
-    return parse_plan(document, path.resolve().parent)
+    return parse_plan(read_document(path), path.resolve().parent)
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The nested mappings of a plan file."""
+    if not path.exists():
+        raise InputError(f"there is no plan {path}; `sfumato init` and `sfumato demo` write one to start from")
+    return read_toml(path, "the plan")
 
 
 def parse_plan(document: Mapping[str, Any], home: Path) -> Plan:
-    """Check a plan given as nested mappings."""
-    check_keys(document, _TOP, "the plan")
-    dataset = _section(document, "dataset", _DATASET)
-    ledger = _section(document, "ledger", _LEDGER)
-    output = _section(document, "output", _OUTPUT, needed=False)
-    people = document.get("people")
-    if people is not None:
-        check_keys(_table(people, "[people]"), _PEOPLE, "[people]")
-    source = _text(dataset, "source", "[dataset]")
-    schema = _text(dataset, "schema", "[dataset]")
-    stated = _flag(people or {}, "independent", "[people]") or False
-    requests = document.get("release")
-    if not isinstance(requests, list) or not requests:
-        raise InputError("the plan releases nothing: add at least one [[release]] with a name and a kind")
-    releases = tuple(
-        parse_request(r, f"[[release]] number {i}", independent=stated) for i, r in enumerate(requests, start=1)
-    )
-    repeated = [r.name for i, r in enumerate(releases) if r.name in {q.name for q in releases[:i]}]
-    if repeated:
-        raise InputError(f"two releases are called {repeated[0]!r}; names are folder names and must differ")
-    attributes = ledger.get("attributes")
-    recipients = ledger.get("recipients")
-    if "together" in ledger and not recipients:
-        raise InputError("[ledger] together caps colluding recipients; name them under [ledger.recipients]")
-    total = ledger.get("epsilon")
+    """Check a plan given as nested mappings; the first mistake is raised."""
+    return Plan(**sections(document, home, Mistakes()))
+
+
+def sections(document: Mapping[str, Any], home: Path, mistakes: Mistakes) -> dict[str, Any]:
+    """The parts of a plan that could be read, by the names that `Plan` has for them; the rest is in `mistakes`."""
+    check_texts(document, "", mistakes)
+    check_keys(document, _TOP, "the plan", mistakes)
+    found: dict[str, Any] = {"home": home, "people": None}
+    note = mistakes.note
+    if "people" in document:
+        found["people"] = note(lambda: table_of(document["people"], "[people]"))
+        check_keys(found["people"] or {}, _PEOPLE, "[people]", mistakes)
+    people = found["people"] or {}
+    _dataset(note(lambda: _section(document, "dataset", _DATASET, mistakes)), found, home, mistakes)
+    _ledger(note(lambda: _section(document, "ledger", _LEDGER, mistakes)), found, home, "people" in document, mistakes)
+    output = note(lambda: _section(document, "output", _OUTPUT, mistakes, needed=False)) or {}
+    found["folder"] = note(lambda: _folder(output, home))
+    stated = note(lambda: flag_of(people, "independent", "[people]")) or False
+    found["releases"] = _releases(document.get("release"), stated, home, mistakes)
+    if "source" in found and "ledger" in found and note(lambda: _apart(found, home)) is None:
+        del found["ledger"]
+    return found
+
+
+def _dataset(given: Mapping[str, Any] | None, found: dict[str, Any], home: Path, mistakes: Mistakes) -> None:
+    if given is None:
+        return
+    reads = {
+        "dataset": lambda: plain_text(text_of(given, "name", "[dataset]"), "[dataset] `name`"),
+        "source": lambda: resolved(expanded(text_of(given, "source", "[dataset]"), "[dataset] source"), home),
+        "table": lambda: text_of(given, "table", "[dataset]") if "table" in given else None,
+        "csv": lambda: CsvOptions.of(given.get("csv"), "[dataset.csv]"),
+        "schema_path": lambda: Path(resolved(text_of(given, "schema", "[dataset]"), home)),
+        "rows": lambda: _rows(given),
+    }
+    mistakes.note(lambda: refuse_elsewhere(given, ("name", "schema", "table"), "[dataset]"))
+    _read(reads, found, mistakes)
+    if {"source", "table", "csv"} <= set(found):
+        from sfumato.tables.engines import check_source
+
+        mistakes.note(lambda: check_source(found["source"], found["table"], found["csv"]))
+
+
+def _ledger(given: Mapping[str, Any] | None, found: dict[str, Any], home: Path, personal: bool, mistakes: Mistakes) -> None:
+    if given is None:
+        return
+    reads = {
+        "ledger": lambda: resolved(expanded(text_of(given, "location", "[ledger]"), "[ledger] location"), home),
+        "epsilon": lambda: _total(given, personal),
+        "attributes": lambda: _caps(given, "attributes"),
+        "recipients": lambda: _caps(given, "recipients"),
+    }
+    _read(reads, found, mistakes)
+
+
+def _read(reads: Mapping[str, Any], found: dict[str, Any], mistakes: Mistakes) -> None:
+    for name, read in reads.items():
+        before = mistakes.times
+        value = mistakes.note(read)
+        if mistakes.times == before:
+            found[name] = value
+
+
+def _total(ledger: Mapping[str, Any], personal: bool) -> Epsilon | None:
+    total: Epsilon | None = ledger.get("epsilon")
     if total is not None:
         positive_nano(total, "[ledger] epsilon")
-    elif people is None:
+    elif not personal:
         raise InputError("[ledger] needs `epsilon`, the most that all releases of this dataset may cost together")
-    return Plan(
-        dataset=_text(dataset, "name", "[dataset]"),
-        source=_resolve(source, home),
-        table=_text(dataset, "table", "[dataset]") if "table" in dataset else None,
-        schema_path=Path(_resolve(schema, home)),
-        rows=_rows(dataset),
-        people=people,
-        ledger=_resolve(_text(ledger, "location", "[ledger]"), home),
-        epsilon=total,
-        attributes=None if attributes is None else AttributeBudgets.of(_table(attributes, "[ledger.attributes]")),
-        recipients=None
-        if recipients is None
-        else RecipientBudgets.of(_table(recipients, "[ledger.recipients]"), together=ledger.get("together")),
-        folder=Path(_resolve(_text(output, "folder", "[output]") if "folder" in output else "releases", home)),
-        releases=releases,
-        home=home,
-    )
+    return total
 
 
-def check_keys(given: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    """Refuse unknown keys with the nearest known one."""
-    for key in given:
-        if key not in known:
-            raise InputError(f"{where} has an unknown key {key!r}; {nearest(str(key), known)}")
+def _caps(ledger: Mapping[str, Any], key: str) -> AttributeBudgets | RecipientBudgets | None:
+    if "together" in ledger and not ledger.get("recipients"):
+        raise InputError("[ledger] together caps colluding recipients; name them under [ledger.recipients]")
+    if key not in ledger:
+        return None
+    given = table_of(ledger[key], f"[ledger.{key}]")
+    if key == "attributes":
+        return AttributeBudgets.of(given)
+    return RecipientBudgets.of(given, together=ledger.get("together"))
 
 
-def parse_request(given: Any, place: str, *, independent: bool = False) -> Request:
-    """Check one request; `place` is what to call it in messages until its name is known.
-
-    `independent` is what holds for the whole plan where the request does not say it itself.
-    """
-    table = _table(given, place)
-    kind = kind_of(_text(table, "kind", place), place)
-    name = _text(table, "name", place)
-    if not name.strip() or name in (".", "..") or any(c in name for c in '/\\\0:*?"<>|'):
-        raise InputError(f"{place} is called {name!r}, which cannot be a folder name; use letters, digits and dashes")
-    place = f"release {name!r}"
-    for key in ("mechanism", "recipient", "where"):
-        if table.get(key) is not None:
-            _text(table, key, place)
-    epsilon, share = table.get("epsilon"), table.get("share")
-    if epsilon is not None:
-        positive_nano(epsilon, f"epsilon of {place}")
-    if share is not None:
-        if epsilon is not None:
-            raise InputError(f"{place} gives both `epsilon` (one for all) and `share` (of everyone's own); keep one")
-        share = _share(share, name)
-    mechanism = table.get("mechanism") or AUTO
-    stated = _flag(table, "independent", place)
-    return Request(
-        name=name,
-        kind=kind.name,
-        mechanism=mechanism,
-        epsilon=epsilon,
-        share=share,
-        recipient=table.get("recipient"),
-        where=table.get("where"),
-        parameters=kind.check({k: v for k, v in table.items() if k not in COMMON}, mechanism, place),
-        independent=independent if stated is None else stated,
-    )
+def _releases(given: Any, stated: bool, home: Path, mistakes: Mistakes) -> tuple[Request, ...]:
+    if not isinstance(given, list) or not given:
+        mistakes.add(InputError("the plan releases nothing: add at least one [[release]] with a name and a kind"))
+        return ()
+    read = [
+        parse_request(r, f"[[release]] number {i}", independent=stated, home=home, mistakes=mistakes)
+        for i, r in enumerate(given, start=1)
+    ]
+    releases = tuple(r for r in read if r is not None)
+    mistakes.note(lambda: same_names([r.name for r in releases]))
+    return releases
 
 
-def _share(given: Any, name: str) -> Fraction:
-    try:
-        share = Fraction(str(given))
-    except (ValueError, ZeroDivisionError):
-        share = Fraction(0)
-    if not 0 < share <= 1:
-        raise InputError(f"share of release {name!r} must be a number above 0 and at most 1, got {given!r}")
-    return share
+def _apart(found: Mapping[str, Any], home: Path) -> bool:
+    """Refuse a ledger that would be written over the table, the schema, the roster or into the folder of releases."""
+    people = found["people"] or {}
+    roster = people.get("source") if isinstance(people.get("source"), str) else None
+    others = {
+        "[dataset] source": found["source"],
+        "[dataset] schema": str(found.get("schema_path") or ""),
+        "[people] source": "" if roster is None else resolved(roster, home),
+        "[output] folder": str(found.get("folder") or ""),
+    }
+    ledger = _file(found["ledger"])
+    for what, place in others.items():
+        if place and _file(place) == ledger:
+            raise InputError(f"[ledger] location and {what} name the same place; give the ledger a file of its own")
+    return True
 
 
-def _roster(people: Mapping[str, Any], home: Path) -> Roster:
+def _file(place: str) -> Path:
+    return Path(place.removeprefix("sqlite:///").removeprefix("duckdb:///")).resolve()
+
+
+def roster_of(people: Mapping[str, Any], home: Path) -> Roster:
+    """The roster that the keys of [people] describe."""
     from sfumato.tables import Roster
 
     given = {key: value for key, value in people.items() if key != "independent"}
-    if not isinstance(given.get("living", False), bool):
-        raise InputError(f"[people] living is true or false, got {given['living']!r}")
+    flag_of(given, "living", "[people]")
+    refuse_elsewhere(given, ("table", "person", "epsilon", "tier", "column"), "[people]")
     for path in ("source", "key"):
-        if isinstance(given.get(path), str):
-            given[path] = _resolve(given[path], home)
-    return Roster.from_mapping(given)
+        if path in given:
+            given[path] = resolved(expanded(text_of(given, path, "[people]"), f"[people] {path}"), home)
+    try:
+        with at("[people]"):
+            return Roster.from_mapping(given)
+    except TypeError:  # a key that this kind of roster has no use for
+        raise InputError(
+            "[people] has keys that do not go together; see docs/plans.md for the four kinds of roster"
+        ) from None
 
 
-def _section(document: Mapping[str, Any], name: str, known: Sequence[str], *, needed: bool = True) -> Mapping[str, Any]:
+def _section(
+    document: Mapping[str, Any], name: str, known: tuple[str, ...], mistakes: Mistakes, *, needed: bool = True
+) -> Mapping[str, Any]:
     if name not in document:
         if needed:
             raise InputError(f"the plan has no [{name}] section; it needs {', '.join(known[:2])} at least")
         return {}
-    table = _table(document[name], f"[{name}]")
-    check_keys(table, known, f"[{name}]")
+    table = table_of(document[name], f"[{name}]")
+    check_keys(table, known, f"[{name}]", mistakes)
     return table
 
 
-def _table(value: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InputError(f"{where} must be a table of keys and values")
-    return value
-
-
-def _text(table: Mapping[str, Any], key: str, where: str) -> str:
-    value = table.get(key)
-    if not isinstance(value, str) or not value:
-        raise InputError(f"{where} needs `{key}`, a text; {'it is missing' if value is None else f'got {value!r}'}")
-    return value
-
-
-def _flag(table: Mapping[str, Any], key: str, where: str) -> bool | None:
-    value = table.get(key)
-    if value is not None and not isinstance(value, bool):
-        raise InputError(f"{where} has `{key}` = {value!r}; it is true or false")
-    return value
+def _folder(output: Mapping[str, Any], home: Path) -> Path:
+    refuse_elsewhere(output, ("folder",), "[output]")
+    return Path(resolved(text_of(output, "folder", "[output]") if "folder" in output else "releases", home))
 
 
 def _rows(dataset: Mapping[str, Any]) -> int | None:
     rows = dataset.get("rows")
     if rows is None:
         return None
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+    if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows < 2**53:
         raise InputError(f"[dataset] rows is a public head count, a positive whole number; got {rows!r}")
     return rows
 
 
-def _resolve(where: str, home: Path) -> str:
+def resolved(where: str, home: Path) -> str:
     """Paths are relative to the plan; so is duckdb:///file.db, while duckdb:////file.db is absolute."""
     if where.startswith("duckdb:///"):
         return f"duckdb:///{home / where.removeprefix('duckdb:///')}"
-    return where if "://" in where else str(home / where)
+    folder = "/" if where.endswith("/") else ""
+    return where if "://" in where else str(home / where) + folder

@@ -13,18 +13,20 @@ from sfumato.offers import Facts, Request
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.source import Source
 from sfumato.privacy.units import as_epsilon
+from sfumato.releases.attribute_charges import to_attributes
 from sfumato.releases.heads import charged_to_people, newest_heads, of_heads, seen_beforehand
 from sfumato.releases.living import if_all_could_pay
+from sfumato.releases.mistakes import at_release
 from sfumato.releases.pipeline import (
     HEAD_COUNTS,
     Priced,
     default_shares,
-    ledger_charge,
     living_text,
     price,
     request_text,
 )
 from sfumato.releases.plan import Plan, read_plan
+from sfumato.releases.plan_facts import capped_in
 from sfumato.tables.addresses import without_secrets
 from sfumato.tables.living import LivingRoster
 
@@ -127,25 +129,28 @@ def preview_living(
     Where a private roster's heads have still to be counted, `counting` comes first, and what needs the counts is only tried.
     """
     ledger, standing = _look(plan)
+    capped = capped_in(plan, facts.schema, facts.roster)
     priced: list[Priced] = []
     asks: list[Ask] = []
     settled: list[Foreseen | None] = []
     if counting is not None:
         counting = charged_to_people(counting, standing)
         text = request_text(counting, dataset_name=plan.dataset, source=source)
-        asks.append(Ask(Charge(counting.chosen.charge.total), text, None))
+        asks.append(Ask(to_attributes(Charge(counting.chosen.charge.total), counting, capped), text, None))
         priced.append(counting)
         settled.append(None)
     for request in requests:
         if counting is not None and request.epsilon is None:
-            seen_beforehand(request, facts, counting, standing)
+            with at_release(request.name):
+                seen_beforehand(request, facts, counting, standing)
             continue
         epoch = 0 if standing is None else int(standing.epoch)
         text = living_text(request, facts, epoch=epoch, dataset_name=plan.dataset, source=source)
         entry = ledger.find(plan.dataset, text, recipient=request.recipient) if ledger is not None and epoch else None
         known = None if entry is None else Foreseen(paid=True, entry=entry.id)
         try:
-            item = price(request, facts, standing, as_granted=entry is not None)
+            with at_release(request.name):
+                item = price(request, facts, standing, as_granted=entry is not None)
         except BudgetError as error:
             if standing is None or not int(standing.heads.sum()):  # there is nobody for whom it had a price
                 raise
@@ -154,9 +159,8 @@ def preview_living(
             known = Foreseen(refusal=str(error))
         if known is None and item.part is not None:
             standing = item.part.after(item.chosen.charge)
-            charge = ledger_charge(item)
             # What each cohort can pay is in the price already; only the caps that hold for all are left to ask.
-            asks.append(Ask(Charge(charge.total, attributes=charge.attributes), text, request.recipient))
+            asks.append(Ask(to_attributes(Charge(item.chosen.charge.total), item, capped), text, request.recipient))
         priced.append(item)
         settled.append(known)
     caps = None if ledger is None else replace(ledger.caps(plan.dataset), people=None)
@@ -192,6 +196,11 @@ def again_priced(priced: Priced, facts: Facts, ledger: Ledger, dataset: str) -> 
     life = ledger.people(dataset)
     life.bind()
     return replace(price(priced.request, facts, life.standing()), foreseen=priced.foreseen)
+
+
+def standing_in(plan: Plan) -> Standing | None:
+    """Where the people of a living roster stand, by the plan's ledger; nothing is written."""
+    return _look(plan)[1]
 
 
 def _look(plan: Plan) -> tuple[Ledger | None, Standing | None]:

@@ -2,88 +2,23 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
+from sfumato.privacy.units import Epsilon
 from sfumato.releases.asking import Common
-from sfumato.results import Result
+from sfumato.releases.figure_questions import FigureQuestions
 
 if TYPE_CHECKING:
+    from sfumato.attributes import Profiled
+    from sfumato.classifiers.released import Model
     from sfumato.grids import Network, Synopsis
     from sfumato.histograms import Histogram
-    from sfumato.people import Estimate
+    from sfumato.statistics import CrossTable, TopValues
 
 
-class Questions(ABC):
+class Questions(FigureQuestions):
     """A method for every kind of release; what they have in common is described at `Table`."""
-
-    @abstractmethod
-    def _release(self, kind: str, given: Mapping[str, Any], common: Mapping[str, Any]) -> Result:
-        """Price, charge, read; or bring back what was paid for."""
-
-    def count(
-        self,
-        *,
-        where: str | None = None,
-        selectivity: float | None = None,
-        **common: Unpack[Common],
-    ) -> Estimate:
-        """How many rows satisfy a condition.
-
-        Parameters
-        ----------
-        where : str, optional
-            The condition; everybody if left out.
-        selectivity : float, optional
-            A public guess of the share of rows that satisfy it.
-        common
-            What the price is and who pays it: see the class.
-
-        Returns
-        -------
-        Estimate
-        """
-        asked = {"where": where, "selectivity": selectivity}
-        return cast("Estimate", self._release("count", asked, common))
-
-    def sum(self, column: str, *, where: str | None = None, **common: Unpack[Common]) -> Estimate:
-        """The sum of a numeric column over the rows that satisfy a condition.
-
-        Parameters
-        ----------
-        column : str
-            Numeric in the schema; values are clamped to its bounds.
-        where : str, optional
-            The condition.
-        common
-            What the price is and who pays it: see the class.
-
-        Returns
-        -------
-        Estimate
-        """
-        asked = {"column": column, "where": where}
-        return cast("Estimate", self._release("sum", asked, common))
-
-    def mean(self, column: str, *, where: str | None = None, **common: Unpack[Common]) -> Estimate:
-        """The mean of a numeric column over the rows that satisfy a condition.
-
-        Parameters
-        ----------
-        column : str
-            Numeric in the schema; values are clamped to its bounds.
-        where : str, optional
-            The condition.
-        common
-            What the price is and who pays it: see the class.
-
-        Returns
-        -------
-        Estimate
-        """
-        asked = {"column": column, "where": where}
-        return cast("Estimate", self._release("mean", asked, common))
 
     def histogram(
         self,
@@ -115,15 +50,79 @@ class Questions(ABC):
         asked = {"columns": list(columns), "where": where, "purpose": purpose, "bin_budgets": bin_budgets}
         return cast("Histogram", self._release("histogram", asked, common))
 
+    def table(
+        self,
+        *columns: str,
+        where: str | None = None,
+        margins: str | int | Sequence[int] | None = None,
+        nonnegative: bool | None = None,
+        whole: bool | None = None,
+        **common: Unpack[Common],
+    ) -> CrossTable:
+        """Counts over several columns, with margins that add up.
+
+        Parameters
+        ----------
+        columns : str
+            Names of columns, up to 8.
+        where : str, optional
+            The condition.
+        margins : "all", int or sequence of int, optional
+            Which margins matter: all of them (the default), those of up to so many columns, or of these numbers of columns.
+        nonnegative : bool, optional
+            Whether negative cells are set right, all margins with them.
+        whole : bool, optional
+            Whether cells become whole numbers, all margins with them.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        CrossTable
+        """
+        asked = {"columns": list(columns), "where": where, "margins": margins, "nonnegative": nonnegative, "whole": whole}
+        return cast("CrossTable", self._release("table", asked, common))
+
+    def top(
+        self,
+        *columns: str,
+        k: int,
+        where: str | None = None,
+        counts: bool | None = None,
+        **common: Unpack[Common],
+    ) -> TopValues:
+        """The most frequent values of a column, or of several together.
+
+        Parameters
+        ----------
+        columns : str
+            Names of columns.
+        k : int
+            How many values to list.
+        where : str, optional
+            The condition.
+        counts : bool, optional
+            Whether half of the budget goes to how often each listed value occurs.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        TopValues
+        """
+        asked = {"columns": list(columns), "k": k, "where": where, "counts": counts}
+        return cast("TopValues", self._release("top", asked, common))
+
     def synthesize(
         self,
         *,
         target: str,
         where: str | None = None,
         attributes: Sequence[str] | None = None,
+        purpose: str | None = None,
         **common: Unpack[Common],
     ) -> Synopsis | Network:
-        """A synthetic table for predicting `target`.
+        """A synthetic table for predicting `target`, or for everything.
 
         Parameters
         ----------
@@ -133,6 +132,8 @@ class Questions(ABC):
             The condition.
         attributes : sequence of str, optional
             The predictors to consider; every other column if left out.
+        purpose : "classification" or "general", optional
+            What it is for: predicting `target` (the default), or all columns alike.
         common
             What the price is and who pays it: see the class.
 
@@ -140,5 +141,68 @@ class Questions(ABC):
         -------
         Synopsis or Network
         """
-        asked = {"target": target, "where": where, "attributes": attributes}
+        asked = {"target": target, "where": where, "attributes": attributes, "purpose": purpose}
         return cast("Synopsis | Network", self._release("synthesize", asked, common))
+
+    def profile(
+        self,
+        column: str,
+        *,
+        catalogue: Any,
+        budgets: Mapping[str, Epsilon] | None = None,
+        where: str | None = None,
+        **common: Unpack[Common],
+    ) -> Profiled:
+        """Totals of the attributes that the items of a column have.
+
+        Parameters
+        ----------
+        column : str
+            The column whose values are the items.
+        catalogue : Catalogue, mapping of item to its attributes, or path
+            Public: the attributes of each item, or the JSON, TOML or CSV file that lists them.
+        budgets : mapping of attribute to ε, optional
+            What each attribute may lose by this release; `epsilon` where one is left out.
+        where : str, optional
+            The condition.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Profiled
+        """
+        asked = {"column": column, "catalogue": catalogue, "budgets": budgets, "where": where}
+        return cast("Profiled", self._release("profile", asked, common))
+
+    def model(
+        self,
+        *,
+        target: str,
+        estimator: str | None = None,
+        where: str | None = None,
+        attributes: Sequence[str] | None = None,
+        **common: Unpack[Common],
+    ) -> Model:
+        """A classifier that predicts `target`, trained where the table lives and charged as every other release.
+
+        Parameters
+        ----------
+        target : str
+            The column to predict; categorical in the schema.
+        estimator : str, optional
+            A name of `sfumato mechanisms model`, such as "naive-bayes" or "logistic-regression"; `mechanism` means the
+            same. By default the best by the measured comparison.
+        where : str, optional
+            The condition.
+        attributes : sequence of str, optional
+            The predictors; every other column if left out.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Model
+        """
+        asked = {"target": target, "estimator": estimator, "where": where, "attributes": attributes}
+        return cast("Model", self._release("model", asked, common))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sfumato.errors import InputError
 from sfumato.privacy.source import SECURE, Source
 from sfumato.releases.batch import Outcome, Progress, carry_out
@@ -21,7 +19,6 @@ def count_heads(plan: Plan, *, source: Source = SECURE, progress: Progress = _qu
 
     `plan` is what `load` read; `source`, `progress` and `by` are as for `release`.
     """
-    from sfumato.tables import open as open_table
 
     roster = plan.roster()
     if not isinstance(roster, LivingRoster) or not roster.private:
@@ -30,6 +27,6 @@ def count_heads(plan: Plan, *, source: Source = SECURE, progress: Progress = _qu
             '`roster = "private"` under [people]. Head counts of other rosters are stated, read or counted once'
         )
     bind(plan)
-    table = replace(open_table(plan.source, schema=plan.schema(), table=plan.table, budgets=roster), roster_only=True)
+    table = plan.described(plan.schema(), roster)
     counting, ledger = next_counting(plan, roster, source)
     return carry_out(plan, counting, table, ledger, source, progress, by)

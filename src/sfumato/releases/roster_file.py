@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.tables.engines import Engine, connect
+from sfumato.tables.engines import TEXTS, Engine, connect
 from sfumato.tables.frames import number_array, person_array, text_array
 from sfumato.tables.living import LivingRoster
 from sfumato.tables.words import did_you_mean
@@ -39,9 +39,10 @@ class RosterFile:
 
 
 def read_roster(path: str | Path, roster: LivingRoster, *, person: str) -> RosterFile:
-    """Read a CSV or Parquet file with the column `person` and either ``tier`` or ``epsilon``."""
+    """Read a CSV, Parquet or spreadsheet file with the column `person` and either ``tier`` or ``epsilon``."""
     columns = {person: person_array, "tier": text_array, "epsilon": number_array}
-    engine = connect(str(path), None, columns=columns)
+    csv = roster.csv if str(path).endswith(TEXTS) else None
+    engine = connect(str(path), None, columns=columns, csv=csv)
     there = list(engine.table.columns)
     if person not in there:
         raise InputError(

@@ -16,6 +16,7 @@ from sfumato.privacy.source import Source
 from sfumato.privacy.units import Epsilon
 from sfumato.releases import folder as folders
 from sfumato.releases.asking import Asked, Preview
+from sfumato.releases.asking_price import waits
 from sfumato.releases.certificate import certificate
 from sfumato.releases.heads import WithHeads, private_facts, seen_beforehand, try_out
 from sfumato.releases.keeping import Kept, warn_of
@@ -25,6 +26,7 @@ from sfumato.releases.plan import parse_request
 from sfumato.releases.plan_facts import granted_in
 from sfumato.releases.plan_people import opened
 from sfumato.releases.questions import Questions
+from sfumato.releases.wanted import Needed, Unit, needed, wanted_error
 from sfumato.results import Result
 from sfumato.tables.living import LivingRoster
 
@@ -142,7 +144,7 @@ class Table(Questions, WithHeads):
 
         Parameters
         ----------
-        kind : "count", "sum", "mean", "histogram" or "synthesize"
+        kind : "count", "sum", "mean", "quantile", "histogram", ...
             What is asked.
         asked
             `where`, `column`, `columns`, `target` and the other keys of the kind, and what the class lists. Without
@@ -160,7 +162,64 @@ class Table(Questions, WithHeads):
         found = (*found, *notes)
         # A ledger on a server is not asked: a preview works without it.
         fresh = self._kept.fresh() if self._source.private and self._kept.in_file else ()
-        return Preview(cast("Priced", priced or counting), (*found, *self._notes(), *fresh))
+        return Preview(cast("Priced", priced or counting), (*found, *self._notes(), *fresh), self._priced)
+
+    def _priced(self, request: Request) -> Priced:
+        """The preview of a request, without what is to be said of the roster."""
+        standing = self._standing()
+        found, _ = seen_beforehand(request, self.facts, self._counting(self.dataset.budgets, standing), standing)
+        return found if found is not None else waits(request)
+
+    def epsilon_for(
+        self,
+        kind: KindName,
+        *,
+        error: float | None = None,
+        relative_error: float | None = None,
+        size: float | None = None,
+        confidence: float | None = None,
+        any_data: bool = False,
+        unit: Unit | None = None,
+        **asked: Unpack[Asked],
+    ) -> Needed:
+        """The smallest ε, or share of everyone's budget, whose preview reaches a wanted error. Nothing is read or spent.
+
+        Parameters
+        ----------
+        kind : str
+            What is asked, as for `preview`.
+        error : float, optional
+            The wanted error (root mean square) in the unit of the answer.
+        relative_error : float, optional
+            The same relative to `size`: 0.05 for 5%.
+        size : float, optional
+            A public guess of the answer; a count of everybody knows its own.
+        confidence : float, optional
+            The error is then the half-width of an interval of this confidence.
+        any_data : bool
+            Whether the error must hold for any data, where budgets differ: the worst case of the preview.
+        unit : "epsilon" or "share", optional
+            What to look for: by default the share where people have budgets of their own, else ε.
+        asked
+            The other keys of the kind, as for `preview`; a price is not needed.
+
+        Returns
+        -------
+        Needed
+            Its `price` is what a release takes: ``table.count(**needed.price)``.
+
+        Raises
+        ------
+        InputError
+            If no price reaches the error, with the reason.
+        """
+        unit = unit or ("epsilon" if self.dataset.budgets is None else "share")
+        if unit == "share" and self.dataset.budgets is None:
+            raise InputError("this table has no personal budgets to share; look for unit='epsilon'")
+        given = {**asked, "epsilon": 1} if unit == "epsilon" else {**asked, "share": 1, "epsilon": None}
+        request = self._request(kind, {**given, "share": given.get("share") if unit == "share" else None})
+        wanted = wanted_error(error, relative_error, size, request, self.facts.rows)
+        return needed(request, self._priced, error=wanted, unit=unit, confidence=confidence, any_data=any_data)
 
     def release(self, kind: KindName, **asked: Unpack[Asked]) -> Result:
         """Make a release of any `kind`; `asked` are the keys that a plan's ``[[release]]`` has. See `preview`."""
@@ -216,7 +275,7 @@ class Table(Questions, WithHeads):
     def _request(self, kind: str, given: Mapping[str, Any]) -> Request:
         keys = {k: v for k, v in given.items() if k != "parameters"} | dict(given.get("parameters") or {})
         asked = {k: v for k, v in keys.items() if v is not None}
-        return parse_request({"name": kind, "kind": kind, **asked}, "the request")
+        return cast("Request", parse_request({"name": kind, "kind": kind, **asked}, "the request"))
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, columns {', '.join(self.schema.names)}, ledger {self._kept.words})"

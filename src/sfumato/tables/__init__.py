@@ -1,6 +1,7 @@
 """Where the data lives: public schemas, tables on any engine, and exact aggregates of them."""
 
 from sfumato.tables.covered import coverage
+from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.dataset import Dataset, open
 from sfumato.tables.domains import Boolean, Categorical, Date, Decimals, Domain, Numeric, Timestamp
 from sfumato.tables.importing import Imported, import_table
@@ -15,6 +16,7 @@ from sfumato.tables.taxonomy import Taxonomy
 __all__ = [
     "Boolean",
     "Categorical",
+    "CsvOptions",
     "Dataset",
     "Date",
     "Decimals",

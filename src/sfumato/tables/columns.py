@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 from typing import Any
 
@@ -104,6 +105,16 @@ def nano_budget(column: Column) -> Expr:
     finite = ibis.cases((e <= 0.0, 0.0), (e < top, e), (e.notnull() & ~e.isnan(), top), else_=0.0)
     # 0.3 * 1e9 is a hair below 300 million in binary; what the person wrote is 0.3.
     return (finite * float(NANO) + 1e-6).floor().cast("int64")
+
+
+def part_of(nano: Expr, fraction: Fraction) -> Expr:
+    """floor(nano * fraction) in 64 bits: quotient and remainder apart, so that no product overflows."""
+    import ibis
+
+    top, bottom = (ibis.literal(n, type="int64") for n in (fraction.numerator, fraction.denominator))
+    rest = nano % bottom
+    whole = (nano - rest) // bottom
+    return (whole * top + (rest * top - (rest * top) % bottom) // bottom).cast("int64")
 
 
 # --------------------------------------------------------------------------------------------- literals and logic

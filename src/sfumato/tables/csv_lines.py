@@ -7,7 +7,7 @@ nothing is carried from one line to the next.
 - Fields are parted by the delimiter; one that begins with a quote ends at its closing quote, ``""`` standing for a quote.
 - A line with an unclosed quote, with text after a closing quote, with more or fewer fields than the header, or of more than
   16 MB is skipped. So a value cannot hold a line break.
-- A value that is not UTF-8, or empty and not in quotes, is missing.
+- A value with a byte that is none of the encoding (UTF-8 unless said), or empty and not in quotes, is missing.
 
 Most lines have no quotes, or all of theirs closed: those are gathered and parsed by Arrow, block by block, which gives the
 same fields faster.
@@ -26,16 +26,16 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from sfumato.errors import InputError
+from sfumato.tables.csv_options import CsvOptions
 
 BLOCK: Final = 1 << 24
 MAX_LINE: Final = 1 << 24
 MAX_HEADER: Final = 1 << 20
-_QUOTED: Final = re.compile(rb'"([^"]*(?:""[^"]*)*)"')
 
 Fields = list[bytes | None]
 
 
-def fields_of(line: bytes, delimiter: bytes) -> Fields | None:
+def fields_of(line: bytes, delimiter: bytes, quote: bytes = b'"') -> Fields | None:
     """The fields of one line, None for one that is empty; None instead of all if the line is malformed.
 
     >>> fields_of(b'31,"a ""b"", c",,""', b",")
@@ -46,11 +46,11 @@ def fields_of(line: bytes, delimiter: bytes) -> Fields | None:
     found: Fields = []
     place = 0
     while True:
-        if line[place : place + 1] == b'"':
-            quoted = _QUOTED.match(line, place)
+        if quote and line[place : place + 1] == quote:
+            quoted = _quoted(quote).match(line, place)
             if quoted is None:
                 return None
-            found.append(quoted[1].replace(b'""', b'"'))
+            found.append(quoted[1].replace(quote + quote, quote))
             end = quoted.end()
             if end < len(line) and line[end : end + 1] != delimiter:
                 return None
@@ -73,6 +73,8 @@ class Lines:
     delimiter : bytes
     names : tuple of str
         The columns, from the first line of the first file.
+    options : CsvOptions
+        How the files are written.
     seen : Counter
         How many lines the last reading met: "records", and "malformed" ones, which were skipped. As private as the table.
     """
@@ -80,18 +82,20 @@ class Lines:
     paths: list[str]
     delimiter: bytes
     names: tuple[str, ...]
+    options: CsvOptions
     seen: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def at(cls, path: str) -> Lines:
+    def at(cls, path: str, options: CsvOptions | None = None) -> Lines:
         """The table at `path`, which may be a glob. Reads the first line of each file, which names the columns."""
+        options = options or CsvOptions()
         paths = sorted(glob.glob(path)) or [path]
-        delimiter = b"\t" if ".tsv" in Path(path).name else b","
-        headers = [_header(p, delimiter) for p in paths]
+        delimiter = (options.delimiter or ("\t" if ".tsv" in Path(path).name else ",")).encode()
+        headers = [_header(p, delimiter, options) for p in paths]
         for other, header in zip(paths, headers, strict=True):
             if set(header) != set(headers[0]):
                 raise InputError(f"{other!r} does not have the columns of {paths[0]!r}; give the files one header")
-        return cls(paths, delimiter, headers[0])
+        return cls(paths, delimiter, headers[0], options)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Arrow record batches of text with some of the columns, in their order."""
@@ -100,34 +104,35 @@ class Lines:
         self.seen.clear()
         schema = pa.schema([(name, pa.string()) for name in columns])
         for path in self.paths:
-            names = _header(path, self.delimiter)
+            names = _header(path, self.delimiter, self.options)
             wanted = [names.index(column) for column in columns]
             for block in _blocks(path, self.seen):
-                for arrays in self._parsed(block, names, wanted):
+                for arrays in self._parsed(self.options.decoded(block), names, wanted):
                     self.seen["records"] += len(arrays[0])
                     yield pa.record_batch(arrays, schema=schema)
 
     def _parsed(self, block: bytes, names: tuple[str, ...], wanted: list[int]) -> Iterator[list[Any]]:
         block += b"\n"
         rows: list[Fields | None] = []
-        if b'"' in block or block.count(b"\r") != block.count(b"\r\n"):
-            closed = _closed(self.delimiter)
+        quote = self.options.quote.encode()
+        if (quote and quote in block) or block.count(b"\r") != block.count(b"\r\n"):
+            closed = _closed(self.delimiter, quote)
             plain: list[bytes] = []
             quoted: list[bytes] = []
             odd: list[bytes] = []
             for line in block.split(b"\n"):
                 if b"\r" in line[:-1]:
                     odd.append(line)
-                elif b'"' not in line:
+                elif not quote or quote not in line:
                     plain.append(line)
                 else:
                     (quoted if closed.fullmatch(line) else odd).append(line)
             block = b"\n".join(plain)
-            if quoted and (arrays := self._by_arrow(b"\n".join(quoted), len(names), wanted, '"')):
+            if quoted and (arrays := self._by_arrow(b"\n".join(quoted), len(names), wanted, self.options.quote)):
                 yield arrays
             elif quoted:
                 odd += quoted
-            rows = [fields_of(line.removesuffix(b"\r"), self.delimiter) for line in odd]
+            rows = [fields_of(line.removesuffix(b"\r"), self.delimiter, quote) for line in odd]
         if block.strip(b"\r\n"):
             arrays = self._by_arrow(block, len(names), wanted, False)
             if arrays is None:  # some line has another number of fields
@@ -169,10 +174,19 @@ class Lines:
 
 
 @cache
-def _closed(delimiter: bytes) -> re.Pattern[bytes]:
+def _quoted(quote: bytes) -> re.Pattern[bytes]:
+    """A field in quotes."""
+    q = re.escape(quote)
+    return re.compile(q + rb"([^" + q + rb"]*(?:" + q + q + rb"[^" + q + rb"]*)*)" + q)
+
+
+@cache
+def _closed(delimiter: bytes, quote: bytes) -> re.Pattern[bytes]:
     """A line whose quotes stand around whole fields, and are all closed."""
-    stop = re.escape(delimiter)
-    one = rb'(?:"[^"]*(?:""[^"]*)*"|[^"' + stop + rb"]*)"
+    if not quote:
+        return re.compile(rb"[^\r]*\r?")
+    stop, q = re.escape(delimiter), re.escape(quote)
+    one = rb"(?:" + q + rb"[^" + q + rb"]*(?:" + q + q + rb"[^" + q + rb"]*)*" + q + rb"|[^" + q + stop + rb"]*)"
     return re.compile(one + rb"(?:" + stop + one + rb")*\r?")
 
 
@@ -201,10 +215,13 @@ def _opened(path: str) -> IO[bytes]:
     return stream
 
 
-def _header(path: str, delimiter: bytes) -> tuple[str, ...]:
+def _header(path: str, delimiter: bytes, options: CsvOptions) -> tuple[str, ...]:
     with _opened(path) as stream:
-        line = stream.readline(MAX_HEADER)
-    found = fields_of(line.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n"), delimiter)
+        raw = stream.readline(MAX_HEADER)
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{path!r} is UTF-16, which cannot be read line by line; convert it: iconv -f utf-16 -t utf-8")
+    line = options.decoded(raw)
+    found = fields_of(line.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n"), delimiter, options.quote.encode())
     names = tuple((name or b"").decode(errors="replace") for name in found or ())
     if not any(names):
         raise InputError(f"{path!r} has no header line; the first line must name the columns")

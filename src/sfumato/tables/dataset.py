@@ -7,7 +7,7 @@ opens one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,9 +20,11 @@ from sfumato.errors import InputError, SchemaError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
 from sfumato.tables import counting, private_roster, sums
+from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.engines import Engine, TableName, check_source, connect, describe
 from sfumato.tables.frames import AsArrow, person_array
 from sfumato.tables.living import LivingRoster
+from sfumato.tables.points import PointCounts, point_counts
 from sfumato.tables.predicates import Where
 from sfumato.tables.roster import Roster
 from sfumato.tables.roster_findings import check_persons
@@ -38,20 +40,23 @@ def open(
     schema: Schema | str | Path,
     table: TableName | None = None,
     budgets: Roster | str | None = None,
+    csv: CsvOptions | Mapping[str, Any] | None = None,
 ) -> Dataset:
     """Describe a table; nothing is opened until the first aggregate.
 
     Parameters
     ----------
     source
-        A Parquet or CSV file (or glob), a ``duckdb:///`` or ``postgresql://`` URL, a Spark session or DataFrame, a
-        pandas, Polars or Arrow frame, or an Ibis table.
+        A Parquet or CSV file (or glob), a folder of Parquet files, a spreadsheet, a ``duckdb:///`` or ``postgresql://``
+        URL, a Spark session or DataFrame, a pandas, Polars or Arrow frame, or an Ibis table.
     schema : Schema or path
         The public schema, or the TOML file that holds it.
     table : str or (str, str), optional
-        The table in a database (or its schema and name).
+        The table in a database (or its schema and name), or the sheet of a spreadsheet: its first if left out.
     budgets : Roster or str, optional
         Where each person's budget is written; a plain name is a column of the table, in ε.
+    csv : mapping or CsvOptions, optional
+        How a text file is written: delimiter, quote, encoding, decimal (see `sfumato.tables.CsvOptions`).
 
     Returns
     -------
@@ -69,7 +74,8 @@ def open(
     >>> Meter().laplace(clinic.counts(["age", "sex"]), rate=50 * 10**9).tolist()
     [[1, 0], [0, 2]]
     """
-    check_source(source, table)
+    written = CsvOptions.of(csv)
+    check_source(source, table, written)
     if not isinstance(schema, Schema):
         if not isinstance(schema, str | Path):
             raise SchemaError(f"schema must be a Schema or the path of its TOML file, got {type(schema).__name__}")
@@ -82,7 +88,7 @@ def open(
             "these budgets are joined on the person, but the schema's unit is the row; add to it: "
             f"[unit] person = {roster.person or 'the column that names the person'!r}, rows_per_person = 1"
         )
-    return Dataset(source=source, schema=schema, table=table, budgets=roster)
+    return Dataset(source=source, schema=schema, table=table, budgets=roster, csv=written)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +114,10 @@ class Dataset:
         Where each person's budget is written.
     roster_only : bool
         Whether people who granted nothing are left out of plain counts and sums too.
+    readable : tuple of str or None
+        The only columns that may be read, beside the person and the budget; None for every column of the schema.
+    csv : CsvOptions, optional
+        How a text file is written.
     """
 
     source: Any = field(repr=False)
@@ -115,6 +125,8 @@ class Dataset:
     table: TableName | None = None
     budgets: Roster | None = None
     roster_only: bool = False
+    readable: tuple[str, ...] | None = None
+    csv: CsvOptions | None = None
 
     def __str__(self) -> str:
         return f"{describe(self.source)}{f', table {self.table!r}' if self.table else ''}"
@@ -127,11 +139,17 @@ class Dataset:
             columns.setdefault(self.budgets.budget, self.budgets.to_arrow)
         if self.schema.unit.person is not None:
             columns.setdefault(self.schema.unit.person, person_array)
-        return connect(self.source, self.table, columns=columns)
+        return connect(self.source, self.table, columns=columns, csv=self.csv)
 
     def with_budgets(self, budgets: Roster) -> Dataset:
         """The same table, open if it is, with other `budgets` joined to it."""
-        other = replace(self, budgets=budgets)
+        return self._opened_as(replace(self, budgets=budgets))
+
+    def limited_to(self, columns: Iterable[str]) -> Dataset:
+        """The same table, open if it is, of which only `columns` can be read: what a release is charged for."""
+        return self._opened_as(replace(self, readable=tuple(columns)))
+
+    def _opened_as(self, other: Dataset) -> Dataset:
         if "engine" in self.__dict__:
             other.__dict__["engine"] = self.engine
         return other
@@ -215,6 +233,23 @@ class Dataset:
         A row counts `base` plus its place on the lattice of `steps` steps (see `Schema.lattice`), 0 where it is missing.
         """
         return sums.plain(self, Measured(measure, self.schema.lattice(measure, steps), base), where)
+
+    def points(
+        self,
+        column: str,
+        *,
+        steps: int | None = None,
+        by: Sequence[str] = (),
+        budgets: PersonBudgets | None = None,
+        where: Where = None,
+    ) -> Exact[PointCounts]:
+        """Rows per point of the lattice of `column` (0 to `steps`); a missing value has none.
+
+        With `by` per cell of these columns, with `budgets` per person group as for `group_sums`; rows as `where` says.
+        """
+        names = self._names(by) if len(by) else ()
+        self.schema.check_cells(names)
+        return point_counts(self, column, self.schema.lattice(column, steps), names, budgets, where)
 
     # ------------------------------------------------------------------------------------ weighted sums
 

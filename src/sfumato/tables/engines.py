@@ -8,7 +8,9 @@ values, so after a table is open they are replaced by a sentence without any.
 source                                     engine
 =========================================  ===========================================
 ``"clinic.parquet"``, ``"year-*.parquet"``   DuckDB, in this process
+``"visits"``, a folder of Parquet files       DuckDB; hive partitions (``year=2024/``) are columns
 ``"clinic.csv"``, ``"clinic.tsv"``           DuckDB; line by line, converted as the schema says
+``"clinic.xlsx"``, ``"clinic.ods"``          DuckDB; the first sheet or ``table=``, converted as the schema says
 ``"duckdb:///clinic.db"`` and ``table=``      DuckDB, the file opened read-only
 ``"postgresql://host/db"`` and ``table=``     PostgreSQL
 a Spark session and ``table=``               Spark
@@ -21,14 +23,13 @@ an Ibis table                              its own backend
 from __future__ import annotations
 
 import atexit
-import glob
 import itertools
 import os
 import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -37,12 +38,14 @@ from typing import Any, TypeAlias
 from sfumato.errors import InputError, SchemaError
 from sfumato.extras import need
 from sfumato.tables.addresses import reason_to_tell, without_secrets
-from sfumato.tables.csv_lines import Lines
+from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.frames import AsArrow, as_arrow
 from sfumato.tables.spark_types import with_instants
 from sfumato.tables.words import did_you_mean
 
 TableName: TypeAlias = str | tuple[str, str]
+TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _number = itertools.count()
 _reading = threading.RLock()
 
@@ -55,6 +58,7 @@ class Engine:
     table: Any
     name: str
     text: bool = False  # an untyped source, where numbers arrive as text
+    written: str = ""  # how its lines are, for messages
     url: str | None = None
     # Shared by engines on one backend, which meet in joins: what has yet to be read, and readings that a failure calls for.
     pending: list[Callable[[], None]] = field(default_factory=list)
@@ -98,7 +102,11 @@ class Engine:
         """A column of the table, by its exact name."""
         if name not in self.table.columns:
             # The first line of a file without a header is somebody's record.
-            hint = "the first line must name the columns" if self.text else did_you_mean(name, self.table.columns)
+            hint = (
+                f"the first line must name the columns{self.written}"
+                if self.text
+                else did_you_mean(name, self.table.columns)
+            )
             raise SchemaError(f"{what} {name!r} is not in the table (names are case-sensitive); {hint}")
         return self.table[name]
 
@@ -131,6 +139,11 @@ class Engine:
         return self.backend.create_table(f"_sfumato_rows_{next(_number)}", kept)
 
 
+def fresh_name(what: str) -> str:
+    """A name that no other table on an engine has."""
+    return f"{what}_{next(_number)}"
+
+
 def describe(source: Any) -> str:
     """What a source is, for messages; passwords are left out.
 
@@ -142,9 +155,13 @@ def describe(source: Any) -> str:
     return f"a {type(source).__module__.split('.')[0]} {type(source).__name__}"
 
 
-def check_source(source: Any, table: TableName | None) -> None:
+def check_source(source: Any, table: TableName | None, csv: CsvOptions | None = None) -> None:
     """Refuse what can be refused without touching the source."""
     kind = type(source).__module__.split(".")[0]
+    if csv is not None and not (isinstance(source, str | Path) and str(source).endswith(TEXTS)):
+        raise InputError(
+            f"csv options say how a .csv or .tsv file is written, and {describe(source)} is none; leave them out"
+        )
     if isinstance(source, str | Path):
         text = str(source)
         if "://" in text:
@@ -152,10 +169,16 @@ def check_source(source: Any, table: TableName | None) -> None:
                 raise InputError(f"no engine for {describe(text)}; use duckdb:///file, postgresql://..., or an Ibis table")
             if table is None:
                 raise InputError(f"{describe(text)} is a database: say which table, for example table='patients'")
-        elif not text.endswith((".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz")):
-            raise InputError(f"cannot tell what {describe(text)!r} is; use a .parquet, .csv or .tsv file or a database URL")
+        elif text.endswith(SHEETS):
+            if table is not None and not isinstance(table, str):
+                raise InputError(f"the sheet of {text!r} has one name, as table='Sheet1'; got table={table!r}")
+        elif not (text.endswith((".parquet", *TEXTS)) or is_folder(text)):
+            raise InputError(
+                f"cannot tell what {describe(text)!r} is; use a .parquet, .csv, .tsv, .xlsx or .ods file, a folder of "
+                "Parquet files (ending with /) or a database URL"
+            )
         elif table is not None:
-            raise InputError(f"{text!r} is a file and holds one table; leave out table={table!r}")
+            raise InputError(f"{text!r} holds one table; leave out table={table!r}")
     elif kind == "pyspark":
         if _is_spark_session(source) and table is None:
             raise InputError("a Spark session holds many tables: say which, for example table='patients'")
@@ -166,31 +189,54 @@ def check_source(source: Any, table: TableName | None) -> None:
         )
 
 
+def is_folder(text: str) -> bool:
+    """Whether a path without a scheme names a folder, by its spelling: the file system is not asked."""
+    named = text.endswith("/") or (bool(Path(text).name) and not Path(text).suffix)
+    return named and without_secrets(text) == text  # an address that lost its scheme is no folder
+
+
 def connect(
-    source: Any, table: TableName | None = None, *, columns: Mapping[str, AsArrow], near: Engine | None = None
+    source: Any,
+    table: TableName | None = None,
+    *,
+    columns: Mapping[str, AsArrow],
+    near: Engine | None = None,
+    csv: CsvOptions | None = None,
 ) -> Engine:
     """Open a source.
 
     `columns` says what will be used, and how mixed objects of a frame are brought to one type; `near` is an open engine
-    to share, if it can hold this source too, so that the two tables can be joined where they are.
+    to share, if it can hold this source too, so that the two tables can be joined where they are. `csv` says how a text
+    file is written.
     """
-    check_source(source, table)
+    check_source(source, table, csv)
     kind = type(source).__module__.split(".")[0]
     if isinstance(source, str | Path):
         if "://" in str(source):
             return _open_url(str(source), table, near)
-        path = str(source)
-        return _open_parquet(path, near) if path.endswith(".parquet") else open_lines(path, columns, near)[0]
+        return _open_file(str(source), table, columns, near, csv)
     if kind == "ibis":
         return Engine(source.get_backend(), source, source.get_backend().name)
     if kind == "pyspark":
         return _open_spark(source, table, near)
     if kind == "polars" and type(source).__name__ == "LazyFrame":
         return _open_lazy_polars(source)
-    engine, name = _shared_duckdb(near), f"frame_{next(_number)}"
+    engine, name = shared_duckdb(near), fresh_name("frame")
     engine.backend.con.register(name, as_arrow(source, columns, types_only=True))
     engine.pending.append(lambda: engine.backend.con.register(name, as_arrow(source, columns)))
     return replace(engine, table=engine.backend.table(name))
+
+
+def _open_file(
+    path: str, table: TableName | None, columns: Mapping[str, AsArrow], near: Engine | None, csv: CsvOptions | None
+) -> Engine:
+    from sfumato.tables import files  # which needs Engine
+
+    if path.endswith(TEXTS):
+        return files.open_lines(path, columns, near, csv)[0]
+    if path.endswith(SHEETS):
+        return files.open_sheet(path, None if table is None else str(table), columns, near)
+    return files.open_parquet(path, columns, near)
 
 
 def _duckdb(path: str | None = None) -> Any:
@@ -214,76 +260,11 @@ def _spill_of(_process: int) -> str:
     return folder
 
 
-def _shared_duckdb(near: Engine | None) -> Engine:
+def shared_duckdb(near: Engine | None) -> Engine:
     """An engine without a table yet, on the DuckDB of `near` if it is one."""
     if near is not None and near.name == "duckdb":
         return Engine(near.backend, None, "duckdb", pending=near.pending, spare=near.spare)
     return Engine(_duckdb(), None, "duckdb")
-
-
-def _open_parquet(path: str, near: Engine | None) -> Engine:
-    _check_exists(path)
-    engine, name = _shared_duckdb(near), f"file_{next(_number)}"
-    try:
-        engine.backend.con.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({_literal(path)})")
-        table = engine.backend.table(name)
-    except Exception as error:
-        raise InputError(f"cannot read {path!r} ({type(error).__name__}); is it a complete file of that format?") from None
-    engine.spare.append(lambda: _tolerate_bad_text(engine.backend, name, path))
-    return replace(engine, table=table)
-
-
-def _tolerate_bad_text(backend: Any, name: str, path: str) -> None:
-    """Read a Parquet file in which some text is not UTF-8, which DuckDB refuses: as bytes, NULL where they are no text."""
-    import pyarrow as pa
-    from pyarrow import dataset
-
-    paths = sorted(glob.glob(path)) or [path]
-    stated = dataset.dataset(paths, format="parquet").schema
-    kinds = {f.name: f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in stated}
-    texts = {name for name, kind in kinds.items() if pa.types.is_string(kind) or pa.types.is_large_string(kind)}
-    fields = [pa.field(f.name, pa.binary()) if f.name in texts else f for f in stated]
-    backend.con.register(f"{name}_bytes", dataset.dataset(paths, schema=pa.schema(fields), format="parquet"))
-    columns = [f"TRY(decode({n})) AS {n}" if f.name in texts else n for f in fields for n in [_identifier(f.name)]]
-    backend.con.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {', '.join(columns)} FROM {name}_bytes")
-
-
-def open_lines(path: str, columns: Iterable[str], near: Engine | None = None) -> tuple[Engine, Lines]:
-    """A text file with those `columns` that it has: its header now, its lines with the first aggregate, all as text."""
-    import pyarrow as pa
-
-    _check_exists(path)
-    engine, name = _shared_duckdb(near), f"file_{next(_number)}"
-    try:
-        lines = Lines.at(path)
-    except (OSError, EOFError) as error:
-        raise InputError(f"cannot read {path!r} ({type(error).__name__}); is it a complete file of that format?") from None
-    known = set(columns)
-    wanted = [column for column in lines.names if column in known] or [lines.names[0]]
-    connection = engine.backend.con
-    connection.execute(f"CREATE TEMP TABLE {name} ({', '.join(f'{_identifier(n)} VARCHAR' for n in wanted)})")
-
-    def read() -> None:
-        schema = pa.schema([(column, pa.string()) for column in wanted])
-        connection.register(f"{name}_lines", pa.RecordBatchReader.from_batches(schema, lines.batches(wanted)))
-        connection.execute(f"INSERT INTO {name} SELECT * FROM {name}_lines")
-        connection.unregister(f"{name}_lines")
-
-    engine.pending.append(read)
-    return replace(engine, table=engine.backend.table(name), text=True), lines
-
-
-def _check_exists(path: str) -> None:
-    if not (glob.glob(path) or Path(path).exists()):
-        raise InputError(f"no file {path!r}; correct the path")
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _open_url(url: str, table: TableName | None, near: Engine | None) -> Engine:

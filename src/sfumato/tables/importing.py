@@ -16,7 +16,10 @@ from typing import Any
 from sfumato.errors import InputError
 from sfumato.tables.columns import Expr
 from sfumato.tables.csv_lines import Lines
-from sfumato.tables.engines import Engine, check_source, open_lines
+from sfumato.tables.csv_options import CsvOptions
+from sfumato.tables.engines import TEXTS, Engine, check_source
+from sfumato.tables.files import open_lines
+from sfumato.tables.frames import AsArrow, number_array, person_array, text_array
 from sfumato.tables.schema import Schema
 
 PRIVATE = "These numbers are exact and as private as the table: do not publish them or pass them on."
@@ -35,7 +38,7 @@ class Imported:
     malformed : int
         Lines that were skipped: an unclosed quote, or another number of fields than the header.
     missing : dict of str to int
-        For each column of the schema, records in which it is empty or not UTF-8.
+        For each column of the schema, records in which it is empty or not in the encoding.
     outside : dict of str to int
         For each column of the schema, records whose value is no number, or outside the domain.
     """
@@ -59,6 +62,7 @@ def import_table(
     wholes: Sequence[str] = (),
     numbers: Sequence[str] = (),
     texts: Sequence[str] = (),
+    csv: CsvOptions | Mapping[str, Any] | None = None,
 ) -> Imported:
     """Make a typed Parquet file of a CSV or TSV file.
 
@@ -79,6 +83,8 @@ def import_table(
         Further columns to keep as numbers, such as budgets in ε.
     texts : sequence of str
         Further columns to keep as text, such as consent tiers.
+    csv : mapping or CsvOptions, optional
+        How the file is written: delimiter, quote, encoding, decimal.
 
     Returns
     -------
@@ -98,15 +104,19 @@ def import_table(
     """
     schema = schema if isinstance(schema, Schema) else Schema.from_toml(schema)
     text, out = str(source), Path(path)
-    check_source(text, None)
-    if "://" in text or text.endswith(".parquet"):
+    written = CsvOptions.of(csv)
+    if not text.endswith(TEXTS):
+        check_source(text, "a table" if "://" in text else None)
         raise InputError(f"{text!r} has types of its own: open it as it is; import is for .csv and .tsv files")
     if out.suffix != ".parquet":
         raise InputError(f"the file to be written must end in .parquet, got {str(out)!r}")
     if out.exists():
         raise InputError(f"{str(out)!r} exists already; remove it, or choose another name")
     persons = [schema.unit.person] if schema.unit.person else []
-    engine, lines = open_lines(text, [*schema.names, *persons, *wholes, *numbers, *texts])
+    columns: dict[str, AsArrow] = {name: domain.to_arrow for name, domain in schema.columns.items()}
+    for make, names in ((number_array, numbers), (person_array, [*persons, *wholes]), (text_array, texts)):
+        columns = dict.fromkeys(names, make) | columns
+    engine, lines = open_lines(text, columns, None, written)
     typed, found = _typed(engine, schema, {"whole": wholes, "number": numbers, "text": [*texts, *persons]})
     figures = engine.fetch(engine.table.aggregate(**found)).to_pylist()[0]
     _write(engine, typed, out)

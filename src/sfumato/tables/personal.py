@@ -8,9 +8,9 @@ group they are charged as, whether the budgets were read from a roster, stated b
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
 from sfumato.privacy.integers import as_int64
-from sfumato.tables import sums
+from sfumato.tables import moments, sums
 from sfumato.tables.counting import dense
 from sfumato.tables.predicates import Where
 
@@ -114,6 +114,82 @@ class PersonalTable:
             )
         found = sums.group_cells(self.dataset, self.budgets, columns, where)
         return found.map(lambda found: _weighted(each, *found, shape))
+
+    def group_rows(self, columns: Sequence[str], where: Where = None) -> Exact[tuple[Integers, Integers, Integers]]:
+        """Rows per person group and cell of `columns`, for those that hold one: group numbers, codes and counts.
+
+        For learners that look at records one by one; needs `budgets`. `where` is as for `weighted_cells`.
+        """
+        if self.budgets is None:
+            raise InputError("rows by person group need person groups: PersonalTable(dataset, budgets)")
+        return sums.group_cells(self.dataset, self.budgets, columns, where)
+
+    def moments(
+        self,
+        columns: Sequence[str] = (),
+        where: Where = None,
+        *,
+        measure: str | None = None,
+        steps: int | None = None,
+        holds: Where = None,
+        powers: int = 0,
+    ) -> Exact[moments.Moments]:
+        """Rows and sums of powers for every person group and cell of `columns` that holds a row, from one query.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Whose cells to keep apart; none for the whole table.
+        where : predicate, optional
+            Which rows count.
+        measure : str, optional
+            A numeric column on the lattice 0..steps; rows where it is missing have no part, not even in the number of rows.
+        steps : int, optional
+            Size of the lattice; for an integer column ``high - low`` if not given.
+        holds : predicate, optional
+            Instead of a measure: 1 where the condition holds and 0 where it does not.
+        powers : 0, 1 or 2
+            Rows only; their sum as well; their sum of squares as well.
+
+        Returns
+        -------
+        Exact of (groups, cells, totals)
+            A number of the person group, the codes of the cell and the totals of powers 0 to `powers`, line by line.
+        """
+        self.dataset.schema.check_cells(columns)
+        lattice = None if measure is None else sums.Measured(measure, self.dataset.schema.lattice(measure, steps))
+        about = {"measure": lattice, "holds": holds, "powers": powers}
+        return moments.moments(self.dataset, self.budgets, columns, where, **about)  # type: ignore[arg-type]
+
+    def margins(self, columns: Sequence[str], where: Where = None) -> Callable[[Integers, Sequence[int]], Exact[Integers]]:
+        """Weighted counts over any of `columns`, all of them from one query; rows as `where` says.
+
+        A row counts only if it has a cell in every one of `columns`, so that all margins are sums of one table. What is
+        returned takes a weight per person group and the positions of the columns to keep (none for the total).
+        """
+        names = tuple(columns)
+        if self.budgets is None:
+            found: Exact[Any] = self.dataset.sparse_counts(names, where).map(
+                lambda cells: (np.zeros(len(cells[1]), dtype=np.int64), *cells)
+            )
+        else:
+            found = sums.group_cells(self.dataset, self.budgets, names, where)
+
+        def margin(weights: Integers, kept: Sequence[int]) -> Exact[Integers]:
+            each, shape = self._checked(weights), self.dataset.schema.shape([names[i] for i in kept])
+            self.dataset.schema.check_cells([names[i] for i in kept])
+
+            def counted(cells: tuple[Integers, Integers, Integers]) -> Integers:
+                groups, codes, counts = cells
+                if not kept:
+                    of_group = np.zeros(each.size, dtype=np.int64)
+                    np.add.at(of_group, groups, counts)
+                    return as_int64(sum(w * n for w, n in zip(each.tolist(), of_group.tolist(), strict=True)))
+                return dense(*_weighted(each, groups, codes[:, list(kept)], counts, shape), shape)
+
+            return found.map(counted)
+
+        return margin
 
     def _checked(self, weights: Integers) -> Integers:
         each = np.asarray(weights, dtype=np.int64)

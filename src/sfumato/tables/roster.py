@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.units import Epsilon
-from sfumato.tables.columns import Expr, nano_budget, number_column, text_column
+from sfumato.tables.columns import Expr, nano_budget, number_column, part_of, text_column
+from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.engines import Engine, TableName, check_source, connect
 from sfumato.tables.frames import number_array, person_array, text_array
 from sfumato.tables.roster_keys import HEAD_SHARE, menu_of, name_of, named_tiers, people_of, private_of
@@ -60,6 +61,8 @@ class Roster:
         The part of everyone's budget that counting the heads of a private roster costs.
     reaches : tuple of int
         Where the budget column of a private roster holds ε: the menu in nano-ε. A budget counts as the largest it reaches.
+    csv : CsvOptions or None
+        How a roster in a text file is written.
 
     Examples
     --------
@@ -73,13 +76,14 @@ class Roster:
     budget: str
     tiers_nano: tuple[tuple[str, int], ...] = ()  # sorted by budget, then name
     people: PersonBudgets | None = field(default=None, compare=False)
-    source: Any = field(default=None, compare=False)
+    source: Any = field(default=None, compare=False, repr=False)  # a password may stand in it
     source_table: TableName | None = None
     person: str | None = None
     fraction: Fraction = Fraction(1)
     private: bool = False
     head_share: Fraction = HEAD_SHARE
     reaches: tuple[int, ...] = ()
+    csv: CsvOptions | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.private and not self.tiers_nano:
@@ -140,6 +144,7 @@ class Roster:
         counts: Mapping[str, int] | None = None,
         private: bool = False,
         head_share: Epsilon | None = None,
+        csv: CsvOptions | Mapping[str, Any] | None = None,
     ) -> Roster:
         """A separate table with one row per person: public, unless it is said to be private.
 
@@ -165,12 +170,15 @@ class Roster:
             Whether who granted which budget is part of their record.
         head_share : float, optional
             The part of everyone's budget that the noisy head counts of a private roster cost; 0.05 unless given.
+        csv : mapping or CsvOptions, optional
+            How a text file is written: delimiter, quote, encoding, decimal.
 
         Returns
         -------
         Roster
         """
-        check_source(source, table)
+        written = CsvOptions.of(csv, "the csv of a roster")
+        check_source(source, table, written)
         if (epsilon is None) == (tier is None) or (tier is None) != (tiers is None):
             raise InputError("a roster table needs epsilon='column', or tier='column' with tiers={'name': epsilon}")
         budget = name_of(epsilon if tier is None else tier, "epsilon or tier")
@@ -184,6 +192,7 @@ class Roster:
             source=source,
             source_table=table,
             person=name_of(person, "person"),
+            csv=written,
         )
 
     @staticmethod
@@ -289,7 +298,7 @@ class Roster:
             nano = nano_budget(number_column(expr, engine=engine.name, what=what, text=engine.text))
             if self.reaches:  # numbered like tiers; shares are taken of the menu, not of what people wrote
                 return sum(((nano >= level).cast("int64") for level in self.reaches), nano * 0)
-            return nano if self.fraction == 1 else _part(nano, self.fraction)
+            return nano if self.fraction == 1 else part_of(nano, self.fraction)
         tier = text_column(expr, what=what).expr
         return ibis.cases(*((tier == name, i + 1) for i, (name, _) in enumerate(self.tiers_nano)), else_=0).cast("int64")
 
@@ -337,14 +346,4 @@ class Roster:
     def connect(self, near: Engine | None = None) -> Engine:
         """Open the roster table; `near` is an open engine to share."""
         columns = {str(self.person): person_array, self.budget: self.to_arrow}
-        return connect(self.source, self.source_table, columns=columns, near=near)
-
-
-def _part(nano: Expr, fraction: Fraction) -> Expr:
-    """floor(nano * fraction) in 64 bits: quotient and remainder apart, so that no product overflows."""
-    import ibis
-
-    top, bottom = (ibis.literal(n, type="int64") for n in (fraction.numerator, fraction.denominator))
-    rest = nano % bottom
-    whole = (nano - rest) // bottom
-    return (whole * top + (rest * top - (rest * top) % bottom) // bottom).cast("int64")
+        return connect(self.source, self.source_table, columns=columns, near=near, csv=self.csv)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from sfumato.errors import PrivacyError
 from sfumato.privacy.exact import Exact
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.conditions import condition
@@ -61,6 +62,11 @@ def rows_in_use(
     predicate = parse_where(where, dataset.schema)
     schema, engine = dataset.schema, dataset.engine
     needed = sorted(set(columns) | columns_of(predicate), key=schema.names.index)
+    beyond = [] if dataset.readable is None else [name for name in needed if name not in dataset.readable]
+    if beyond:
+        raise PrivacyError(
+            f"a release may not read column {beyond[0]!r}: it was not asked for, so nothing was charged to it"
+        )
     # Plain names from here on: whatever a column is called, engines see v0, v1...
     alias = {name: f"v{i}" for i, name in enumerate(needed)}
     picked = {alias[name]: engine.column(name, "column") for name in needed}

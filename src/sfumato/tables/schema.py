@@ -23,19 +23,18 @@ A schema is input, never inferred: reading a domain off the data would publish t
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import SchemaError
+from sfumato.errors import InputError, SchemaError
 from sfumato.privacy.terms import Terms
 from sfumato.tables.domains import Domain, domain_from_plain
 from sfumato.tables.lattice import Lattice
 from sfumato.tables.notes import NOTHING, Note, Wording, note_of
-from sfumato.tables.toml_text import toml_lines
+from sfumato.tables.toml_text import parse_toml, read_toml, toml_lines
 from sfumato.tables.value_files import with_values
 from sfumato.tables.words import check_keys, check_text, did_you_mean
 
@@ -248,15 +247,12 @@ class Schema:
         """From `source`, a TOML file or TOML text (anything with a line break, or that begins with ``[``)."""
         is_text = isinstance(source, str) and ("\n" in source or source.lstrip().startswith("["))
         where = "schema" if is_text else str(source)
+        if not is_text and not Path(source).exists():
+            raise SchemaError(f"no schema file {where!r}; write one (see docs/tables.md) or correct the path")
         try:
-            text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
-            plain = tomllib.loads(text)
-        except FileNotFoundError:
-            raise SchemaError(f"no schema file {where!r}; write one (see docs/tables.md) or correct the path") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise SchemaError(f"cannot read the schema file {where!r}: {error}") from None
-        except tomllib.TOMLDecodeError as error:
-            raise SchemaError(f"{where} is not valid TOML: {error}") from None
+            plain = parse_toml(str(source), where) if is_text else read_toml(Path(source), "the schema file")
+        except InputError as error:
+            raise SchemaError(str(error)) from None
         return cls.from_mapping(plain, what=where, folder=None if is_text else Path(source).parent)
 
     @classmethod

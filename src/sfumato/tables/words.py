@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,8 +18,34 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     names = [str(k) for k in known]
     close = difflib.get_close_matches(str(name), names, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
+    odd = lookalike(str(name))
+    hint = (f"did you mean {close[0]!r}? " if close else "") + (f"({odd}) " if odd else "")
     return f"{hint}Known: {', '.join(names)}" if names else "there are none"
+
+
+_TWINS = dict(
+    zip(
+        "АВЕКМНОРСТХІЈЅаеорсухіјѕԁһΑΒΕΖΗΙΚΜΝΟΡΤΥΧονορ",  # Cyrillic and Greek
+        "ABEKMHOPCTXIJSaeopcyxijsdhABEZHIKMNOPTYXovop",
+        strict=True,
+    )
+)
+
+
+def lookalike(name: str) -> str:
+    """Which letter of a name is not the Latin one that it looks like, in words; nothing where all are what they seem.
+
+    >>> lookalike("w\u0430rds")
+    "U+0430 CYRILLIC SMALL LETTER A looks like 'a'"
+    >>> lookalike("über"), lookalike("ε 0.5"), lookalike("палата")
+    ('', '', '')
+    """
+    latin = any("a" <= c.lower() <= "z" for c in name)
+    for c in name:
+        twin = _TWINS.get(c) or (unicodedata.normalize("NFKC", c) if "\uff01" <= c <= "\uff5e" else None)
+        if twin and (latin or all(d in _TWINS for d in name if d.isalpha())):
+            return f"U+{ord(c):04X} {unicodedata.name(c, '')} looks like {twin!r}"
+    return ""
 
 
 def check_keys(table: Mapping[str, Any], known: Iterable[str], what: str) -> None:

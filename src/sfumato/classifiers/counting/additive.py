@@ -23,6 +23,7 @@ A round, with p the probabilities of the model so far (a public function, since 
 - A record of weight w moves the score of *every* grid by an amount in [w low, w high] (`grids.quality`), low <= 0 <= high,
   so the spread of the changes is at most UNIT (high - low): that is what `Meter.choose` is told.
 - Steps in sequence add up; smoothing, damping and prediction are post-processing.
+- With budgets a record is worth several units, `limits` at most, where it was UNIT above (`lattice`).
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.base import Floats, PrivateClassifier
+from sfumato.classifiers.base import CountingClassifier, Floats
 from sfumato.classifiers.counting.additive_settings import AdditiveSettings, are_mixed, automatic
+from sfumato.classifiers.counting.lattice import UNIT, Lattice
 from sfumato.classifiers.counting.main_effects import main_effects
+from sfumato.classifiers.weighing import ALIKE, Weighing
 from sfumato.errors import InputError
 from sfumato.grids.publishers.stacking import CLASS_PART
 from sfumato.grids.search.pool import Pool, enumerate_grids
@@ -47,8 +50,6 @@ from sfumato.privacy.losses import choice_rate
 from sfumato.records.coding import Coding
 from sfumato.records.levels import Levels
 from sfumato.records.records import Grid, Records
-
-UNIT = 256  # lattice of the weights: a record of weight 1 enters as this many units
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +91,10 @@ def weights_of(scores: Floats, classes: NDArray[np.int64], cap: float) -> NDArra
     return whole
 
 
-def weighed(records: Records, scores: Floats, cap: float) -> Records:
-    """The records with their weights, from the model's scores at each."""
-    return replace(records, weights=weights_of(scores, records.classes.astype(np.int64), cap))
+def weighed(records: Records, scores: Floats, cap: float, lattice: Lattice) -> Records:
+    """The records with their weights in units, from the model's scores at each and from what their people granted."""
+    by_model = weights_of(scores, records.classes.astype(np.int64), cap)
+    return replace(records, weights=lattice.weighed(by_model, records.weights))
 
 
 def add_term(
@@ -105,30 +107,37 @@ def add_term(
     nano: Nano,
     settings: AdditiveSettings,
     label: str,
+    weighing: Weighing = ALIKE,
 ) -> Term:
-    """One round: weigh, choose a grid, count it. `scores` are the model's at the records."""
+    """One round for a budget per unit of a person's weight: weigh, choose a grid, count it. `scores` are the model's."""
     select = Nano(int(nano * settings.select))
-    select_unit, count_unit = select // UNIT, (nano - select) // UNIT
-    if min(select_unit, count_unit) < 1:
+    lattice = Lattice.of(weighing, Nano(nano - select))
+    units, limits = lattice.units, lattice.limits(weighing.groups)
+    select, count_unit = lattice.together(select), lattice.together(Nano(nano - select)) // units
+    if min(select // units, count_unit) < 1:
         raise InputError("the budget is too small for this many rounds; raise epsilon or ask for fewer")
     quality = Quality.of(count_unit)
-    weighted = records.zip(scores).map(lambda both: weighed(*both, settings.cap))
+    weighted = records.zip(scores).map(lambda both: weighed(*both, settings.cap, lattice))
     index = meter.choose(
         weighted.map(lambda w: score_pool(w, pool, quality)),
-        rate=choice_rate(select, quality.spread * UNIT),
-        spread=quality.spread * UNIT,
+        rate=choice_rate(select, quality.spread * units),
+        spread=quality.spread * limits,
         label=f"{label}: choice among {pool.size} grids",
     )
     grid = pool.grid(index)
     shape = (coding.classes.size, *(coding.taxonomies[j].sizes[level] for j, level in grid))
     noisy = meter.laplace(
-        weighted.map(lambda w: w.table(grid).reshape(-1)), rate=count_unit, weights=UNIT, label=f"{label}: weights per cell"
+        weighted.map(lambda w: w.table(grid).reshape(-1)),
+        rate=count_unit,
+        weights=limits,
+        label=f"{label}: weights per cell",
     ).reshape(shape)
+    record = units * weighing.average / weighing.top
     return Term(
         grid,
         cell_scores(noisy, noise=NANO / count_unit, prior=settings.prior),
-        np.maximum(noisy, 0).sum(axis=0) / UNIT,
-        NANO / count_unit / UNIT,
+        np.maximum(noisy, 0).sum(axis=0) / record,
+        NANO / count_unit / record,
     )
 
 
@@ -150,16 +159,16 @@ def cell_scores(noisy: NDArray[np.int64], *, noise: float, prior: float) -> Floa
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateAdditive(PrivateClassifier):
+class PrivateAdditive(CountingClassifier):
     """An additive model over binned columns, for publication: accurate, and every part of it can be drawn.
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source
-        See `PrivateClassifier`.
+    epsilon, schema, target, classes, source, tiers
+        See `PrivateClassifier` and `CountingClassifier`.
     rounds : int or "auto"
         Number of terms; by default from ε and the number of records.
-    columns : int or "auto"
+    columns_per_term : int or "auto"
         The largest number of columns in a term; 1 gives plain shape functions.
     candidates : int or "auto"
         The largest number of grids to choose among.
@@ -183,26 +192,29 @@ class PrivateAdditive(PrivateClassifier):
     """
 
     rounds: int | str = "auto"
-    columns: int | str = "auto"
+    columns_per_term: int | str = "auto"
     candidates: int | str = "auto"
     rows: int | None = None
     cap: float = 0.5
 
     def _train(self, records: Exact[Records], meter: Meter) -> None:
-        nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows, coding=self._coding)
+        nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows, weighing=self._weighing)
         self._boost(records, meter, nano=nano, rows=rows, mixed=mixed)
 
     def _boost(self, records: Exact[Records], meter: Meter, *, nano: Nano, rows: int, mixed: bool) -> None:
+        lift = self._weighing.lift
         self.settings_ = automatic(
-            nano / NANO,
-            rows,
+            nano * lift / NANO,
+            round(rows / lift),
             mixed=mixed,
             rounds=self.rounds,
-            columns=self.columns,
+            columns=self.columns_per_term,
             candidates=self.candidates,
             cap=self.cap,
         )
-        self.terms_ = boost(records, meter, coding=self._coding, nano=nano, rows=rows, settings=self.settings_)
+        self.terms_ = boost(
+            records, meter, coding=self._coding, nano=nano, rows=rows, settings=self.settings_, weighing=self._weighing
+        )
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
         return model_scores(self.terms_, leaves, self._coding.taxonomies, self.classes_.size)
@@ -227,16 +239,15 @@ class PrivateAdditive(PrivateClassifier):
 
 
 def class_step(
-    records: Exact[Records], meter: Meter, *, nano: Nano, rows: int | None, coding: Coding
+    records: Exact[Records], meter: Meter, *, nano: Nano, rows: int | None, weighing: Weighing = ALIKE
 ) -> tuple[Nano, int, bool]:
-    """What is left of the budget, the number of records, and whether the classes are mixed, for a fiftieth of the budget.
+    """What is left of the budget, the weight of all records, and if the classes are mixed, for a fiftieth of ε.
 
-    A record is in one class, so noise of rate r on the class counts loses r.
+    A record is in one class, so noise of rate r on the class counts loses r per unit of weight.
     """
     part = max(1, nano // CLASS_PART)
-    noisy = meter.laplace(
-        records.map(lambda r: np.bincount(r.classes, minlength=coding.classes.size)), rate=part, label="class counts"
-    )
+    noisy = meter.laplace(records.map(lambda r: r.table(())), rate=part, weights=weighing.groups, label="class counts")
+    rows = rows if weighing.total is None else weighing.total
     size = max(1, int(noisy.sum())) if rows is None else int(rows)
     if size < 1:
         raise InputError(f"a public number of records must be positive, got {rows}")
@@ -244,9 +255,16 @@ def class_step(
 
 
 def boost(
-    records: Exact[Records], meter: Meter, *, coding: Coding, nano: Nano, rows: int, settings: AdditiveSettings
+    records: Exact[Records],
+    meter: Meter,
+    *,
+    coding: Coding,
+    nano: Nano,
+    rows: int,
+    settings: AdditiveSettings,
+    weighing: Weighing = ALIKE,
 ) -> tuple[Term, ...]:
-    """All rounds. Pools depend on public facts only."""
+    """All rounds, for a budget per unit of weight and records of the weight `rows`. Pools depend on public facts only."""
     terms: list[Term] = []
     # Before the first term every record has the weight one over the number of classes: with that as the cap, a full unit.
     even = replace(settings, cap=1.0 / coding.classes.size)
@@ -256,13 +274,12 @@ def boost(
         pool = enumerate_grids(
             coding.taxonomies,
             most=settings.candidates,
-            cells=settings.most_cells(rows, part / NANO),
+            cells=settings.most_cells(round(rows / weighing.lift), part * weighing.lift / NANO),
             widest=settings.widest(number),
         )
-        used = settings if number else even
-        term = add_term(
-            records, scores, meter, coding=coding, pool=pool, nano=part, settings=used, label=f"term {number + 1}"
-        )
+        used, label = settings if number else even, f"term {number + 1}"
+        made = partial(add_term, records, scores, meter, coding=coding, pool=pool, nano=part)
+        term = made(settings=used, label=label, weighing=weighing)
         if number:
             term = replace(term, scores=term.scores * settings.damp)
         terms.append(term)

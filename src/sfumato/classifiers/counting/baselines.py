@@ -1,6 +1,7 @@
 """What every method has to beat: `Majority`, one noisy count per class.
 
-**Guarantee of Majority.** A record lies in one class, so noise of rate ε on the class counts loses ε.
+**Guarantee of Majority.** A record lies in one class, so noise of rate ε on the class counts loses ε; with budgets it
+loses its weight times the rate (`weighing`).
 """
 
 from __future__ import annotations
@@ -8,18 +9,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.base import Floats, PrivateClassifier, log_counts
-from sfumato.privacy import NANO, Exact, Meter
+from sfumato.classifiers.base import CountingClassifier, Floats, log_counts
+from sfumato.privacy import NANO, Exact, Meter, Nano
 from sfumato.records.records import Records
 
 
-class Majority(PrivateClassifier):
+class Majority(CountingClassifier):
     """Predicts the most frequent class for everybody.
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source
-        See `PrivateClassifier`.
+    epsilon, schema, target, classes, source, tiers
+        See `PrivateClassifier` and `CountingClassifier`.
 
     Examples
     --------
@@ -32,9 +33,13 @@ class Majority(PrivateClassifier):
     """
 
     def _train(self, records: Exact[Records], meter: Meter) -> None:
-        rate, classes = self._budget(meter), self._coding.classes.size
-        exact = records.map(lambda r: np.bincount(r.classes, minlength=classes))
-        noisy = meter.laplace(exact, rate=rate, label="class counts")
+        self._count(records, meter, self._budget(meter))
+
+    def _count(self, records: Exact[Records], meter: Meter, rate: Nano) -> None:
+        """Count the classes; `rate` is what a unit of weight may cost."""
+        noisy = meter.laplace(
+            records.map(lambda r: r.table(())), rate=rate, weights=self._weighing.groups, label="class counts"
+        )
         self.log_counts_ = log_counts(noisy, scale=NANO / rate)
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:

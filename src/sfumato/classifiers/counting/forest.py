@@ -21,7 +21,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
+from sfumato.classifiers.base import CountingClassifier, Floats, size_step
 from sfumato.classifiers.counting.tree import Node, automatic_depth, grow, leaf_shares
 from sfumato.errors import InputError
 from sfumato.privacy import NANO, Exact, Meter
@@ -29,18 +29,18 @@ from sfumato.records.records import Records
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateForest(PrivateClassifier):
+class PrivateForest(CountingClassifier):
     """Private trees on disjoint parts of the data.
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source
-        See `PrivateClassifier`.
+    epsilon, schema, target, classes, source, tiers
+        See `PrivateClassifier` and `CountingClassifier`.
     trees : int or "auto"
         Number of trees; by default from ε and the number of records.
     depth, criterion, rows
         As for `PrivateDecisionTree`.
-    share : float
+    column_share : float
         Share of the columns that a tree may use.
 
     Examples
@@ -58,27 +58,28 @@ class PrivateForest(PrivateClassifier):
     trees: int | str = "auto"
     depth: int | str = "auto"
     criterion: str = "auto"
-    share: float = 0.8
+    column_share: float = 0.8
     rows: int | None = None
 
     def _train(self, records: Exact[Records], meter: Meter) -> None:
-        if not 0 < self.share <= 1:
-            raise InputError(f"the share of the columns that a tree may use lies in (0, 1], got {self.share!r}")
-        nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows)
+        if not 0 < self.column_share <= 1:
+            raise InputError(f"the share of the columns that a tree may use lies in (0, 1], got {self.column_share!r}")
+        weighing = self._weighing
+        nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows, weighing=weighing)
         trees = automatic_trees(nano / NANO, rows) if isinstance(self.trees, str) else int(self.trees)
         if trees < 1:
             raise InputError(f"a forest needs at least one tree, got {trees}")
         each = max(1, rows // trees)
         depth = automatic_depth(nano / NANO, each) if isinstance(self.depth, str) else int(self.depth)
         order = meter.post_processing().permutation(len(self._coding.taxonomies)).tolist()  # of columns: a public matter
-        chosen = columns_of_trees(order, trees, self.share)
+        chosen = columns_of_trees(order, trees, self.column_share)
         tree_of = meter.deal(records.map(lambda r: len(r.classes)), trees)
         grown: list[Node] = []
         with meter.parallel("each record is in one tree") as branch:
             for number, columns in enumerate(chosen):
                 with branch():
                     mine = records.zip(tree_of).map(partial(_of_tree, number))
-                    tree = partial(grow, mine, meter, self._coding, nano=nano, rows=each, depth=depth)
+                    tree = partial(grow, mine, meter, self._coding, nano=nano, rows=each, depth=depth, weighing=weighing)
                     grown.append(tree(criterion=self.criterion, columns=columns))
         self.trees_ = tuple(grown)
 
@@ -90,7 +91,8 @@ def _of_tree(number: int, dealt: tuple[Records, NDArray[np.int64]]) -> Records:
     """The records that were sent to one tree."""
     records, tree_of = dealt
     mine = tree_of == number
-    return replace(records, leaves=records.leaves[mine], classes=records.classes[mine])
+    weights = None if records.weights is None else records.weights[mine]
+    return replace(records, leaves=records.leaves[mine], classes=records.classes[mine], weights=weights)
 
 
 def columns_of_trees(order: list[int], trees: int, share: float) -> list[tuple[int, ...]]:

@@ -16,6 +16,7 @@ changes no decision, so this is also the choice of how much the prior weighs.)
 3. Given the tables, one more record adds 0 or 1 to every power's number of correct records: a spread of 1, so the choice at
 rate η loses η.
 4. The three shares add up to at most ε; levels, smoothing and prediction are public functions of what was published.
+5. With budgets a record is several units of weight, each of which loses what is said here (`weighing`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
+from sfumato.classifiers.base import CountingClassifier, Floats, size_step
 from sfumato.errors import InputError
 from sfumato.privacy import NANO, Exact, Meter, Nano
 from sfumato.privacy.losses import choice_rate
@@ -40,13 +41,13 @@ CELLS = 0.05  # of N ε cells in a table: twenty times the noise per cell if rec
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateNaiveBayes(PrivateClassifier):
+class PrivateNaiveBayes(CountingClassifier):
     """Naive Bayes over one-way class counts.
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source
-        See `PrivateClassifier`.
+    epsilon, schema, target, classes, source, tiers
+        See `PrivateClassifier` and `CountingClassifier`.
     rows : int, optional
         A public number of records; without it one hundredth of ε goes into estimating it.
     temper : float or "auto"
@@ -70,7 +71,7 @@ class PrivateNaiveBayes(PrivateClassifier):
     def _train(self, records: Exact[Records], meter: Meter) -> None:
         if isinstance(self.temper, str) and self.temper != "auto":
             raise InputError(f"temper is a number or 'auto', got {self.temper!r}")
-        nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows)
+        nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows, weighing=self._weighing)
         choice = Nano(nano // 8 if isinstance(self.temper, str) and nano / NANO * rows >= FEW else 0)
         taxonomies, classes = self._coding.taxonomies, self._coding.classes.size
         rate = (nano - choice) // len(taxonomies)
@@ -81,7 +82,7 @@ class PrivateNaiveBayes(PrivateClassifier):
         tables = []
         for j, (taxonomy, level) in enumerate(zip(taxonomies, self.levels_, strict=True)):
             exact = records.map(partial(Records.table, grid=((j, level),)))
-            noisy = meter.laplace(exact, rate=rate, label=f"counts of {taxonomy.name}")
+            noisy = meter.laplace(exact, rate=rate, weights=self._weighing.groups, label=f"counts of {taxonomy.name}")
             tables.append(np.maximum(noisy.reshape(classes, -1), 0))
         totals = np.mean([t.sum(axis=1) for t in tables], axis=0) + scale
         self.log_prior_ = np.log(totals / totals.sum())
@@ -89,17 +90,22 @@ class PrivateNaiveBayes(PrivateClassifier):
         self.log_likelihood_ = tuple(_likelihood(t, scale) for t in tables)
         if choice:
             best = meter.choose(
-                records.map(self._correct), rate=choice_rate(choice, 1.0), spread=1.0, label="power of the likelihood"
+                records.map(self._correct),
+                rate=choice_rate(choice, 1.0),
+                spread=1.0 * self._weighing.groups,
+                label="power of the likelihood",
             )
             self.temper_ = POWERS[best]
         else:
             self.temper_ = PLAIN if isinstance(self.temper, str) else float(self.temper)
 
     def _correct(self, records: Records) -> Floats:
-        """How many records each power would classify correctly; one more record adds 0 or 1 to each."""
+        """The weight of the records that each power would classify correctly; one more adds 0 or its weight to each."""
         evidence = self._evidence(records.leaves)
-        right = [((self.log_prior_ + p * evidence).argmax(axis=1) == records.classes).sum() for p in POWERS]
-        return np.array(right, dtype=np.float64)
+        right = [(self.log_prior_ + p * evidence).argmax(axis=1) == records.classes for p in POWERS]
+        return np.array(
+            [np.dot(r, 1 if records.weights is None else records.weights).sum() for r in right], dtype=np.float64
+        )
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
         return np.asarray(self.log_prior_ + self.temper_ * self._evidence(leaves))

@@ -19,6 +19,7 @@ impurity sees: the root and all other levels are split by the Gini index (unless
 3. Which records a child sees depends on published choices and on each record alone, so children are disjoint:
 `Meter.parallel`. Nobody else knows how many those are: whether a node is split is decided by its noisy count.
 4. Along a path the shares add up to at most ε.
+5. With budgets a record of weight w is w units (`weighing`): counts move by w, scores by w times the spread.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classifiers.base import Floats, PrivateClassifier, size_step
+from sfumato.classifiers.base import CountingClassifier, Floats, size_step
 from sfumato.classifiers.counting.tree_scores import Part, Split, Splitter, all_splits, spread_of
+from sfumato.classifiers.weighing import ALIKE, Weighing
 from sfumato.errors import InputError
 from sfumato.privacy import NANO, Exact, Meter, Nano
 from sfumato.privacy.losses import choice_rate
@@ -54,13 +56,13 @@ class Node:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateDecisionTree(PrivateClassifier):
+class PrivateDecisionTree(CountingClassifier):
     """DiffP-C4.5.
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source
-        See `PrivateClassifier`.
+    epsilon, schema, target, classes, source, tiers
+        See `PrivateClassifier` and `CountingClassifier`.
     depth : int or "auto"
         Largest depth; by default from ε and the number of records.
     criterion : "auto", "max", "gini" or "information"
@@ -89,11 +91,11 @@ class PrivateDecisionTree(PrivateClassifier):
     prune: bool = True
 
     def _train(self, records: Exact[Records], meter: Meter) -> None:
-        nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows)
+        weighing = self._weighing
+        nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows, weighing=weighing)
         depth = automatic_depth(nano / NANO, rows) if isinstance(self.depth, str) else int(self.depth)
-        self.tree_ = grow(
-            records, meter, self._coding, nano=nano, rows=rows, depth=depth, criterion=self.criterion, prune=self.prune
-        )
+        tree = partial(grow, records, meter, self._coding, nano=nano, rows=rows, depth=depth, weighing=weighing)
+        self.tree_ = tree(criterion=self.criterion, prune=self.prune)
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
         return np.log(leaf_shares(self.tree_, leaves))
@@ -123,8 +125,12 @@ def grow(
     criterion: str = "auto",
     prune: bool = True,
     columns: tuple[int, ...] | None = None,
+    weighing: Weighing = ALIKE,
 ) -> Node:
-    """The whole tree for a budget: half of it is for the leaves, the rest is shared by the levels."""
+    """The whole tree for a budget per unit of weight: half of it is for the leaves, the rest is shared by the levels.
+
+    `rows` is the weight of all records.
+    """
     if depth < 0:
         raise InputError(f"the depth of a tree must not be negative, got {depth}")
     above, last = ("gini", "max") if criterion == "auto" else (criterion, criterion)
@@ -134,37 +140,47 @@ def grow(
     if nano - level * depth < 1 or (depth and level < 100):
         raise InputError("the budget is too small for a tree of this depth; raise epsilon or lower the depth")
     root = splitter if depth > 1 else others
-    everyone = records.map(Part.whole)
-    levels = level if depth else 0
-    node = _grow(root, others, meter, everyone, classes=coding.classes.size, nano=nano, level=levels, depth=depth)
+    steps = _Steps(meter, others, coding.classes.size, level if depth else 0, weighing)
+    node = _grow(steps, root, records.map(Part.whole), nano=nano, depth=depth)
     return _pruned(node) if prune else node
 
 
-def _grow(
-    splitter: Splitter, last: Splitter, meter: Meter, part: Exact[Part], *, classes: int, nano: Nano, level: int, depth: int
-) -> Node:
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """What all nodes of a tree share."""
+
+    meter: Meter
+    last: Splitter  # of the last levels
+    classes: int
+    level: int  # what a level costs a unit of weight
+    weighing: Weighing
+
+
+def _grow(steps: _Steps, splitter: Splitter, part: Exact[Part], *, nano: Nano, depth: int) -> Node:
     """A node and what is under it; the last levels have their own splitter."""
-    count_nano = level // 5
+    meter, groups, unit = steps.meter, steps.weighing.groups, steps.weighing.average
+    count_nano = steps.level // 5
     enough = depth > 0
     if enough:
-        noisy = meter.laplace(part.map(lambda p: [p.rows.size]), rate=count_nano, label="records in a node")
+        noisy = meter.laplace(part.map(lambda p: [p.total]), rate=count_nano, weights=groups, label="records in a node")
         nano = Nano(nano - count_nano)
         # Two standard deviations of the children's counts, as the paper's stopping rule has one of a class count.
-        enough = int(noisy[0]) > 4 * classes * NANO / nano + 2 * NANO / count_nano
+        enough = int(noisy[0]) > 4 * steps.classes * NANO / nano + 2 * NANO / count_nano
     if not enough:
-        noisy = meter.laplace(part.map(Part.class_counts), rate=nano, label="class counts of a leaf")
-        return Node(None, (), np.maximum(noisy, 0).astype(np.float64), NANO / nano)
-    choice, bound = Nano(level - count_nano), splitter.spread.bound
-    index = meter.choose(part.map(splitter.scores), rate=choice_rate(choice, bound), spread=bound, label="split of a node")
+        noisy = meter.laplace(part.map(Part.class_counts), rate=nano, weights=groups, label="class counts of a leaf")
+        return Node(None, (), np.maximum(noisy, 0) / unit, NANO / nano / unit)
+    choice, bound = Nano(steps.level - count_nano), splitter.spread.bound
+    index = meter.choose(
+        part.map(splitter.scores), rate=choice_rate(choice, bound), spread=bound * groups, label="split of a node"
+    )
     split = splitter.candidates[index]
-    under = last if depth - 1 <= LAST else splitter
+    under = steps.last if depth - 1 <= LAST else splitter
     children = []
     with meter.parallel(DISJOINT) as branch:
         for group in range(2):
             with branch():
                 side = part.map(partial(Part.side, split=split, group=group))
-                left = Nano(nano - choice)
-                children.append(_grow(under, last, meter, side, classes=classes, nano=left, level=level, depth=depth - 1))
+                children.append(_grow(steps, under, side, nano=Nano(nano - choice), depth=depth - 1))
     return _inner(split, tuple(children))
 
 

@@ -11,7 +11,7 @@ For a group j of a split with class counts n_jc and total n_j:
   M of records φ goes on as a straight line, which keeps it convex and its steps at most ``log₂ M + 1/ln 2`` for any table.
 
 The last two are computed in float64 and rounded to multiples of 2**-16; the spread is widened by 2**-14, which covers that
-rounding and the (far smaller) errors of the sums.
+rounding and the (far smaller) errors of the sums. A record of weight w makes w such steps, so its spread is w times that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.records.levels import Levels
-from sfumato.records.records import Records
+from sfumato.records.records import Records, weighted_bincount
 
 CRITERIA = ("max", "gini", "information")
 _LATTICE = 1 << 16
@@ -48,7 +48,9 @@ def spread_of(criterion: str, rows: int) -> Spread:
     if criterion not in CRITERIA:
         raise InputError(f"criterion must be auto or one of {', '.join(CRITERIA)}, got {criterion!r}")
     top = max(2, int(rows))
-    bounds = {"max": 1.0, "gini": 2.0 + _WIDER, "information": float(np.log2(top) + 1 / np.log(2) + _WIDER)}
+    # A multiple of 2**-14, so that its product with a weight is exact.
+    steepest = float(np.ceil((np.log2(top) + 1 / np.log(2)) / _WIDER) * _WIDER)
+    bounds = {"max": 1.0, "gini": 2.0 + _WIDER, "information": steepest + _WIDER}
     return Spread(criterion, bounds[criterion], top)
 
 
@@ -120,7 +122,18 @@ class Part:
         return Part(self.records, self.rows[split.groups(self.records.leaves[self.rows, split.column]) == group])
 
     def class_counts(self) -> NDArray[np.int64]:
-        return np.bincount(self.records.classes[self.rows], minlength=len(self.records.class_labels))
+        """The weight of the records of each class."""
+        return weighted_bincount(self.records.classes[self.rows], self.weights, len(self.records.class_labels))
+
+    @property
+    def weights(self) -> NDArray[np.int64] | None:
+        """What each of them weighs; None if one."""
+        return None if self.records.weights is None else self.records.weights[self.rows]
+
+    @property
+    def total(self) -> int:
+        """What they weigh together."""
+        return self.rows.size if self.weights is None else int(self.weights.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +153,7 @@ class Splitter:
             if split.column not in tables:
                 leaves = records.taxonomies[split.column].leaves
                 code = records.leaves[rows, split.column].astype(np.int64) * count + classes
-                table = np.bincount(code, minlength=leaves * count).reshape(leaves, count)
+                table = weighted_bincount(code, part.weights, leaves * count).reshape(leaves, count)
                 tables = {split.column: np.vstack([np.zeros_like(table[:1]), table.cumsum(axis=0)])}
             sums = tables[split.column]
             inside = sums[split.stop] - sums[split.start]

@@ -12,6 +12,7 @@ the next round: ``Σ_t w_{t,u} reach <= ε_u``. Who has nothing left is dropped.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from sfumato.people.partition import (
     dominated,
     privacy_aware,
     privacy_aware_all,
+    published_count,
     round_down,
     utility_based,
 )
@@ -34,6 +36,7 @@ from sfumato.privacy import NANO, PersonBudgets
 from sfumato.registry import Mechanism, Parameter
 
 Cut = Callable[[PersonBudgets], Partition]
+Ensemble = Literal["precision", "sum"]
 MOST_PARTS = 20
 EXHAUSTED = 1000  # nano-ε: whoever has less left than a millionth is dropped
 
@@ -44,17 +47,26 @@ def utility_plan(
     parts: int | None = None,
     minimum_size: int = 1,
     rounds: int = 1,
-    utility: Utility | None = None,
+    utility: Utility | Literal["precision", "published"] = "precision",
+    ensemble: Ensemble = "precision",
     drop_dominated: bool = False,
 ) -> LinearPlan:
-    """Parts that maximise the total precision; their number comes out by itself unless given."""
-    useful = utility or count_precision(variance=question.variance / question.span**2, reach=question.reach / question.span)
+    """Parts that maximise the total utility, by default the precision; their number comes out by itself unless given."""
+    useful = utility if callable(utility) else _utilities(question)[utility]
 
     def cut(left: PersonBudgets) -> Partition:
         fit = None if parts is None else min(parts, left.groups)
         return utility_based(left, useful, parts=fit, minimum_size=minimum_size)
 
-    return _plan("partition", question, cut, rounds, digits=3, drop=drop_dominated)
+    return _plan("partition", question, cut, rounds, ensemble, digits=3, drop=drop_dominated)
+
+
+def _utilities(question: Question) -> dict[str, Utility]:
+    reach = question.reach / question.span
+    return {
+        "precision": count_precision(variance=question.variance / question.span**2, reach=reach),
+        "published": published_count(reach=reach),
+    }
 
 
 def privacy_aware_plan(
@@ -63,10 +75,11 @@ def privacy_aware_plan(
     parts: int | None = None,
     minimum_size: int = 1,
     rounds: int = 1,
+    ensemble: Ensemble = "precision",
     drop_dominated: bool = False,
 ) -> LinearPlan:
     """Parts that waste the least budget; without `parts`, the number of parts with the largest total precision."""
-    precision = count_precision(variance=question.variance / question.span**2, reach=question.reach / question.span)
+    precision = _utilities(question)["precision"]
 
     def cut(left: PersonBudgets) -> Partition:
         if parts is not None:
@@ -74,12 +87,19 @@ def privacy_aware_plan(
         every = privacy_aware_all(left, parts=min(MOST_PARTS, left.groups), minimum_size=minimum_size)
         return max(every, key=lambda p: float(precision(p.sizes.astype(np.float64), p.epsilons).sum()))
 
-    return _plan("privacy-aware", question, cut, rounds, digits=4, drop=drop_dominated)
+    return _plan("privacy-aware", question, cut, rounds, ensemble, digits=4, drop=drop_dominated)
 
 
-def _plan(name: str, question: Question, cut: Cut, rounds: int, *, digits: int, drop: bool) -> LinearPlan:
+def _plan(
+    name: str, question: Question, cut: Cut, rounds: int, ensemble: Ensemble, *, digits: int, drop: bool
+) -> LinearPlan:
     if rounds < 1:
         raise InputError(f"rounds must be at least 1, got {rounds}")
+    if ensemble == "sum" and (rounds > 1 or drop):
+        raise InputError(
+            "ensemble = 'sum' adds the parts up, so everybody is in one of them once: leave out rounds and drop_dominated, "
+            "or say ensemble = 'precision'"
+        )
     made: list[Round] = []
     left = question.levels.copy()
     for number in range(rounds):
@@ -95,7 +115,7 @@ def _plan(name: str, question: Question, cut: Cut, rounds: int, *, digits: int, 
         left = left - one.weights * question.cost
     if not made:
         raise BudgetError("no budget of this roster buys one unit of the measure; use a coarser lattice for it")
-    coefficients = combine(question, made)
+    coefficients = combine(question, made, ensemble)
     return LinearPlan(
         name,
         question,
@@ -134,13 +154,19 @@ def _few_levels(budgets: PersonBudgets, digits: int) -> tuple[PersonBudgets, NDA
     )
 
 
-def combine(question: Question, rounds: list[Round]) -> NDArray[np.float64]:
-    """Coefficients of the noisy sums in the mean: generalised least squares with weights that are not negative."""
+def combine(question: Question, rounds: list[Round], ensemble: Ensemble = "precision") -> NDArray[np.float64]:
+    """Coefficients of the noisy sums in the mean: generalised least squares with weights that are not negative.
+
+    With ``ensemble="sum"`` every part weighs as many as it has people: the answer is the sum of the parts' answers, right
+    for any data, and never better than `minimum`.
+    """
     counts = question.budgets.counts.astype(np.float64)
     sizes = np.concatenate([_per_part(r, counts) for r in rounds])
     mass = np.concatenate([_per_part(r, counts * r.weights) for r in rounds])
     noise = 2 * (NANO * question.divisor / mass) ** 2
-    if len(rounds) == 1:
+    if ensemble == "sum":
+        share = sizes / sizes.sum()
+    elif len(rounds) == 1:
         precision = 1 / (question.variance / sizes + noise)
         share = precision / precision.sum()
     else:
@@ -193,7 +219,21 @@ _PARTS = (
     Parameter("parts", "whole", "into how many parts the roster is cut; the best number if left out", low=1, high=1000),
     Parameter("minimum_size", "whole", "the fewest people in a part", 1, low=1, high=2**53),
     Parameter("rounds", "whole", "how often what is left of the budgets is used again", 1, low=1, high=50),
+    Parameter(
+        "ensemble",
+        "text",
+        "how the parts are put together: by precision, or added up (unbiased for any data, and never better than minimum)",
+        "precision",
+        choices=("precision", "sum"),
+    ),
     Parameter("drop_dominated", "flag", "whether parts that only add noise are left out", False),
+)
+_UTILITY = Parameter(
+    "utility",
+    "text",
+    "what is largest over the parts: their precision, or the variance that the paper prints (it favours tiny parts)",
+    "precision",
+    choices=("precision", "published"),
 )
 MECHANISMS = (
     Mechanism(
@@ -201,7 +241,7 @@ MECHANISMS = (
         ("count", "sum", "mean"),
         utility_plan,
         "parts of similar budgets, combined by precision; tests whether the parts agree",
-        parameters=_PARTS,
+        parameters=(*_PARTS, _UTILITY),
     ),
     Mechanism(
         "privacy-aware",

@@ -1,0 +1,81 @@
+"""Rows, sums and sums of squares per group of people and cell, from one query.
+
+Where an engine keeps a random few of a person's rows, two queries see different rows. Whatever is put together from several
+sums must therefore come from one of them: here all powers of a measure do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sfumato.errors import InputError
+from sfumato.privacy.budgets import PersonBudgets
+from sfumato.privacy.exact import Exact
+from sfumato.tables.columns import Column, Expr
+from sfumato.tables.conditions import condition
+from sfumato.tables.counting import cell_columns
+from sfumato.tables.lattice import on_lattice
+from sfumato.tables.predicates import Where, columns_of, parse_where
+from sfumato.tables.rows import exactly
+from sfumato.tables.sums import MAX_ROWS, Integers, Measured, _int64, _known_cells, groups_of_keys
+
+if TYPE_CHECKING:
+    from sfumato.tables.dataset import Dataset
+
+Moments = tuple[Integers, Integers, Integers]
+"""Person groups, codes of cells and, for every pair that holds a row, the sums of the powers 0, 1, ... of the measure."""
+
+MOST_SQUARED = 2**15  # steps of a lattice whose squares still add up in 64 bits
+
+
+def moments(
+    dataset: Dataset,
+    people: PersonBudgets | None,
+    by: Sequence[str],
+    where: Where,
+    *,
+    measure: Measured | None = None,
+    holds: Where = None,
+    powers: int = 0,
+) -> Exact[Moments]:
+    """See `PersonalTable.moments`."""
+    if powers and (measure is None) == (holds is None):
+        raise InputError("powers need what is added up: a measure, or a condition that holds or does not")
+    if measure is not None and measure.lattice.steps**powers * MAX_ROWS >= 2**63:
+        raise InputError(
+            f"the squares of {measure.lattice.steps} steps do not fit 64 bits; take at most {MOST_SQUARED} steps"
+        )
+    schema = dataset.schema
+    hit = None if holds is None else parse_where(holds, schema)
+    keys = [f"c{i}" for i in range(len(by))]
+
+    def read(rows: Expr, columns: dict[str, Column]) -> Moments:
+        import ibis
+
+        one = ibis.literal(1, type="int64")
+        value, present = one, one
+        if measure is not None:
+            number = schema[measure.column].number(columns[measure.column])
+            value = on_lattice(number, measure.lattice)
+            present = ibis.ifelse(number.notnull(), 1, 0).cast("int64")
+        elif hit is not None:
+            value = ibis.ifelse(condition(hit, columns, schema.columns), 1, 0).cast("int64")
+        key = {} if people is None else {"key": rows["key"]}
+        table = rows.select(present=present, value=value, **key, **cell_columns(by, columns, schema))
+        power = {"p0": table["present"].sum(), "p1": table["value"].sum(), "p2": (table["value"] * table["value"]).sum()}
+        wanted = {name: power[name] for name in list(power)[: powers + 1]}
+        named = [*key, *keys]
+        found = dataset.engine.fetch(table.group_by(named).agg(**wanted) if named else table.aggregate(**wanted))
+        cells, known = _known_cells(found, keys)
+        totals = np.stack([_int64(found[name]) for name in wanted], axis=1)
+        groups = np.zeros(len(totals), dtype=np.int64)
+        if people is not None:
+            groups = groups_of_keys(dataset.roster, _int64(found["key"]), people)
+        kept = known & (groups >= 0)
+        return groups[kept], cells[kept], totals[kept]
+
+    names = [*by, *([] if measure is None else [measure.column]), *(() if hit is None else columns_of(hit))]
+    return exactly(dataset, dict.fromkeys(names), where, read, budgets=people is not None)
