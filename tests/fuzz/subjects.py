@@ -107,7 +107,7 @@ def personal_table(entry: Mechanism, table: Granted, tape: Tape) -> Any:
     return _Stored(plan.run(read, meter))
 
 
-def asked_of_table(kind: str, asked: Asked, tape: Tape) -> Any:
+def asked_of_table(kind: str, asked: Asked, tape: Tape, estimator: str | None = None) -> Any:
     """A question to an opened table."""
     table = sf.open(asked.frame, schema=asked.schema, epsilon=2, rows=60, noise=tape)
     column = next(iter(asked.schema))
@@ -124,6 +124,10 @@ def asked_of_table(kind: str, asked: Asked, tape: Tape) -> Any:
             made = table.table(*list(asked.schema)[:2], epsilon=1)
         case "top":
             made = table.top(column, "ill", k=2, epsilon=1, counts=True)
+        case "quantile":
+            made = table.quantile("age", [0.25, 0.5, 0.75], epsilon=1)
+        case "model":
+            made = table.model(target="ill", estimator=estimator, epsilon=1)
         case _:
             made = table.synthesize(target="ill", epsilon=1)
     made.receipt.certificate["created"] = ""  # the minute of the second run may be the next one
@@ -174,8 +178,10 @@ def _subjects() -> dict[str, Subject]:
     for entry in mechanisms("table"):
         if "personal budgets" in entry.needs:
             found[f"personal table {entry.name}"] = (partial(personal_table, entry), tables.granted)
-    for kind in ("count", "histogram", "table", "top", "synthesize"):
+    for kind in ("count", "histogram", "quantile", "table", "top", "synthesize"):
         found[f"table.{kind}"] = (partial(asked_of_table, kind), tables.tables)
+    for name in ("naive-bayes", "tree", "svm", "privpfc", "additive"):
+        found[f"table.model {name}"] = (partial(asked_of_table, "model", estimator=name), tables.tables)
     return found
 
 
