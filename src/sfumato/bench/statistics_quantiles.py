@@ -204,7 +204,8 @@ def _diffprivlib(columns: dict[str, Column], questions: list[Any], repeats: int)
     ]
     with tempfile.TemporaryDirectory() as temporary:
         here = Path(temporary)
-        np.savez(here / "data.npz", **{number[name]: column[0] for name, column in columns.items()})
+        stored: dict[str, Any] = {number[name]: column[0] for name, column in columns.items()}
+        np.savez(here / "data.npz", **stored)
         (here / "job.json").write_text(json.dumps(jobs), encoding="utf-8")
         files = (here / name for name in ("data.npz", "job.json", "out.json"))
         command = [interpreter(LIBRARY), Path(quantile_peer.__file__), *files]
