@@ -244,7 +244,8 @@ def seconds(rows: int, progress: Progress) -> dict[str, float]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    import sfumato as sf
+    from sfumato.releases import open as opened
+    from sfumato.tables import Numeric, Schema
 
     progress(f"ten quantiles of {rows:,} rows")
     draw = np.random.default_rng(3)
@@ -252,11 +253,11 @@ def seconds(rows: int, progress: Progress) -> dict[str, float]:
         path = str(Path(folder) / "big.parquet")
         incomes = np.clip(np.exp(draw.normal(10, 0.8, rows)), 0, 200_000).astype(np.int32)
         pq.write_table(pa.table({"income": incomes}), path)
-        schema = sf.Schema({"income": sf.Numeric(0, 200_000, bins=20, integer=True)})
+        schema = Schema({"income": Numeric(0, 200_000, bins=20, integer=True)})
         bare, ours = [], []
         shares = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
         query = f"SELECT least(greatest(income, 0), 200000) AS v, count(*) FROM '{path}' GROUP BY v"
-        table = sf.open(path, schema=schema, epsilon=1000, rows=rows, noise=Seeded(1), ledger=":memory:")
+        table = opened(path, schema=schema, epsilon=1000, rows=rows, noise=Seeded(1), ledger=":memory:")
         for number in range(REPEATED + 1):
             start = time.perf_counter()
             duckdb.sql(query).to_arrow_table()
