@@ -152,7 +152,8 @@ def _bars(model: Any) -> tuple[list[str], np.ndarray[Any, Any], str]:
         return frame["rule"].tolist(), share, f"noisy share of {last}"
     unit = unit_of(model)
     if unit == "coefficient" and model.classes_.size == 2:
-        return [_label(r) for r in frame.itertuples(index=False)], frame[unit].to_numpy(), f"coefficient for {last}"
+        names = [f"{r[0]} {r[1]}".strip() for r in frame.itertuples(index=False)]
+        return names, frame[unit].to_numpy(), f"coefficient for {last}"
     if model.classes_.size == 2:  # what a value says for the second class against the first
         wide = frame.pivot_table(index=["column", "value"], columns="class", values=unit, sort=False)
         odds = (wide[last] - wide[str(model.classes_[0])]).to_numpy()
