@@ -32,15 +32,31 @@ if TYPE_CHECKING:
     )
     from sfumato.releases.loading import load
     from sfumato.releases.opening import open
-    from sfumato.tables import Categorical, Numeric, PrivacyUnit, Roster, Schema, Taxonomy
+    from sfumato.tables import (
+        Boolean,
+        Categorical,
+        Date,
+        Decimals,
+        Note,
+        Numeric,
+        PrivacyUnit,
+        Roster,
+        Schema,
+        Taxonomy,
+        Timestamp,
+    )
 
 _NAMES = {
     "AttributeBudgets": "sfumato.privacy",
+    "Boolean": "sfumato.tables",
     "Categorical": "sfumato.tables",
     "Charge": "sfumato.privacy",
+    "Date": "sfumato.tables",
+    "Decimals": "sfumato.tables",
     "Guarantee": "sfumato.privacy",
     "Ledger": "sfumato.ledger",
     "Meter": "sfumato.privacy",
+    "Note": "sfumato.tables",
     "Numeric": "sfumato.tables",
     "PersonBudgets": "sfumato.privacy",
     "PrivacyUnit": "sfumato.tables",
@@ -50,6 +66,7 @@ _NAMES = {
     "Seeded": "sfumato.privacy",
     "SfumatoError": "sfumato.errors",
     "Taxonomy": "sfumato.tables",
+    "Timestamp": "sfumato.tables",
     "load": "sfumato.releases.loading",
     "open": "sfumato.releases.opening",
 }
@@ -57,11 +74,15 @@ _FAMILIES = ("attributes", "classifiers", "grids", "histograms", "people", "priv
 
 __all__ = [
     "AttributeBudgets",
+    "Boolean",
     "Categorical",
     "Charge",
+    "Date",
+    "Decimals",
     "Guarantee",
     "Ledger",
     "Meter",
+    "Note",
     "Numeric",
     "PersonBudgets",
     "PrivacyUnit",
@@ -71,6 +92,7 @@ __all__ = [
     "Seeded",
     "SfumatoError",
     "Taxonomy",
+    "Timestamp",
     "attributes",
     "classifiers",
     "grids",

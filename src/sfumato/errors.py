@@ -20,7 +20,7 @@ __all__ = [
 
 
 _LONGEST = 2_000
-_PASSWORD = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://[^\s:/@'\"]*):[^\s'\"]*@")
+_PASSWORD = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*:/{1,2}[^\s:/@'\"]*):[^\s'\"]*@")
 _hidden: dict[str, str] = {}
 
 
@@ -45,16 +45,13 @@ def to_show(text: str) -> str:
 
 
 class SfumatoError(ValueError):
-    """Anything Sfumato refuses to do; the command line exits with code 2 on it.
+    """Anything Sfumato refuses to do; the command line exits with code 2 on it."""
 
-    Parameters
-    ----------
-    args
-        The message; it is kept as it may be shown.
-    """
+    def __str__(self) -> str:
+        return to_show(super().__str__())
 
-    def __init__(self, *args: object) -> None:
-        super().__init__(*(to_show(a) if isinstance(a, str) else a for a in args))
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
 
 class InputError(SfumatoError):

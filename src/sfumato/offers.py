@@ -7,6 +7,7 @@ takes one of them. Nothing here is private, and nothing here reads a table.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -259,5 +260,8 @@ def choose(offers: Sequence[Offer], mechanism: str = AUTO, *, place: str = "the 
     for offer in offers:
         if offer.mechanism == mechanism:
             return offer
-    names = ", ".join(o.mechanism for o in offers)
-    raise InputError(f"{place} asks for mechanism {mechanism!r}; applicable here: {AUTO} (the best by preview), {names}")
+    names = [o.mechanism for o in offers]
+    close = difflib.get_close_matches(mechanism, names, n=1)
+    hint = f"did you mean {close[0]!r}? Applicable" if close else "applicable"
+    listed = ", ".join(names)
+    raise InputError(f"{place} asks for mechanism {mechanism!r}; {hint} here: {AUTO} (the best by preview), {listed}")

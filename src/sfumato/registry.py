@@ -124,7 +124,7 @@ class Parameter:
             "flag": isinstance(value, bool),
             "whole": _is_number(value) and value == int(value),
             "number": _is_number(value),
-            "numbers": value is not numbers[0] and all(_is_number(v) for v in numbers),
+            "numbers": isinstance(value, list | tuple) and bool(value) and all(_is_number(v) for v in value),
             "epsilon": not isinstance(value, bool),
             "file": True,
             "any": True,
@@ -194,7 +194,8 @@ class Mechanism:
     parameters : tuple of Parameter
         What a plan may set.
     needs : tuple of str
-        What must hold for it to be offered: "order" (bins in a meaningful order), "one epsilon", "personal budgets".
+        What must hold for it to be offered: "order" (bins in a meaningful order), "one epsilon", "personal budgets",
+        "by" (a figure per group).
     expected : callable, optional
         Expected error from public facts, as its family defines it.
     rank : mapping of str to int

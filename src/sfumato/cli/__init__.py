@@ -9,13 +9,14 @@ import sys
 
 import typer
 
-from sfumato.cli import artefacts, demo, experiments, imports, ledgers, mechanisms, people, plans, predict, profiles
+from sfumato.cli import artefacts, checks, demo, experiments, imports, ledgers, mechanisms, people, plans, predict, profiles
 from sfumato.cli.app import app
 from sfumato.errors import SfumatoError
 
 __all__ = [
     "app",
     "artefacts",
+    "checks",
     "demo",
     "experiments",
     "imports",

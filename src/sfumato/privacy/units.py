@@ -48,7 +48,9 @@ def _fraction(epsilon: Epsilon, what: str) -> Fraction:
             held = min(max(written.adjusted(), -100), 100) if written else 0
             value = Fraction(written.scaleb(held - written.adjusted(), _WIDE)) if written else Fraction(0)
     except (InvalidOperation, ValueError, OverflowError, TypeError):
-        raise InputError(f"{what} must be a finite number, got {epsilon!r}") from None
+        comma = isinstance(epsilon, str) and epsilon.count(",") == 1
+        hint = f"; write a point: {epsilon.replace(',', '.')}" if isinstance(epsilon, str) and comma else ""
+        raise InputError(f"{what} must be a finite number, got {epsilon!r}{hint}") from None
     if value < 0:
         raise InputError(f"{what} must not be negative, got {epsilon!r}")
     if value > MAX_EPSILON:

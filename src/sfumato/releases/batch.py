@@ -14,6 +14,7 @@ from sfumato.releases import folder as folders
 from sfumato.releases.certificate import certificate
 from sfumato.releases.heads import seen_beforehand
 from sfumato.releases.keeping import fresh_budgets, warn_of
+from sfumato.releases.mistakes import at_release
 from sfumato.releases.pipeline import (
     HEAD_COUNTS,
     Priced,
@@ -168,7 +169,8 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
     found = () if facts.roster is None else facts.roster.findings()
     priced = [] if counting is None else [counting]
     for request in requests:
-        item, notes = seen_beforehand(request, facts, counting)
+        with at_release(request.name):
+            item, notes = seen_beforehand(request, facts, counting)
         found = (*found, *(note for note in notes if note not in found))
         priced += [] if item is None else [item]
     said = foresee(plan.ledger, _caps(plan, roster, facts), asks_of(plan, priced, facts, source))
@@ -273,6 +275,7 @@ def _release(
 
 def _folders_are_free(plan: Plan, asked: Sequence[Priced], only: str | None, source: Source, *, counted: bool) -> None:
     """Refuse a plan whose folders hold something else, before anything is charged."""
+    folders.check_place(plan.folder)
     known = {p.request.name: p for p in asked if counted or p.request.epsilon is not None}
     for request in plan.releases:
         if only not in (None, request.name):

@@ -66,11 +66,9 @@ def prepare(folder: Path, fingerprint: str) -> dict[str, Any] | None:
     A certificate with the same fingerprint is the same release, finished by a run that may have crashed before it could
     tell the ledger.
     """
-    if folder.exists():
-        earlier = read_certificate(folder)
-        if earlier is not None and earlier.get("fingerprint") == fingerprint:
-            return earlier
-        raise InputError(f"{folder} already holds something else; rename the release or choose another output folder")
+    earlier = held(folder, fingerprint)
+    if earlier is not None:
+        return earlier
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         probe = folder.parent / f".{folder.name}.probe"
@@ -79,6 +77,25 @@ def prepare(folder: Path, fingerprint: str) -> dict[str, Any] | None:
     except OSError as error:
         raise InputError(f"cannot write releases to {folder.parent}: {error.strerror}; nothing was spent") from None
     return None
+
+
+def held(folder: Path, fingerprint: str) -> dict[str, Any] | None:
+    """The certificate of an earlier run of the same release, None where the folder is free; anything else is refused."""
+    check_place(folder)
+    if not folder.exists():
+        return None
+    earlier = read_certificate(folder)
+    if earlier is not None and earlier.get("fingerprint") == fingerprint:
+        return earlier
+    raise InputError(f"{folder} already holds something else; rename the release or choose another output folder")
+
+
+def check_place(folder: Path) -> None:
+    """Refuse a folder that is a link: whoever made the link would decide where a release is written."""
+    if folder.is_symlink():
+        raise InputError(f"{folder} is a link to another place; name that place itself as the folder, or remove the link")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file, and releases need a folder there; rename one of them")
 
 
 def read_certificate(folder: Path) -> dict[str, Any] | None:

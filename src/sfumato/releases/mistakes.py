@@ -5,7 +5,8 @@ Whoever reads a plan passes every step through `Mistakes`. `read_plan` stops at 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 from sfumato.errors import InputError, SfumatoError
@@ -26,6 +27,8 @@ class Mistakes:
     ----------
     found : list of str
         What was found so far, each once.
+    times : int
+        How often something was found.
 
     Examples
     --------
@@ -38,11 +41,13 @@ class Mistakes:
     def __init__(self, *, gather: bool = False) -> None:
         self._gather = gather
         self.found: list[str] = []
+        self.times = 0
 
     def add(self, error: SfumatoError) -> None:
         """Write a mistake down, or raise it."""
         if not self._gather:
             raise error
+        self.times += 1
         if str(error) not in self.found:
             self.found.append(str(error))
 
@@ -53,6 +58,22 @@ class Mistakes:
         except SfumatoError as error:
             self.add(error)
             return None
+
+
+@contextmanager
+def at(place: str, known_by: str | None = None) -> Iterator[None]:
+    """Let every refusal inside name its place, unless it holds `known_by` (by default the place) already."""
+    try:
+        yield
+    except SfumatoError as error:
+        if (known_by or place) in str(error):
+            raise
+        raise type(error)(f"{place}: {error}") from None
+
+
+def at_release(name: str) -> AbstractContextManager[None]:
+    """Let every refusal inside say which release it is about."""
+    return at(f"release {name!r}", repr(name))
 
 
 def check_keys(given: Mapping[str, Any], known: Sequence[str], where: str, mistakes: Mistakes | None = None) -> None:

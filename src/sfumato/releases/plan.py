@@ -14,8 +14,8 @@ from sfumato.errors import InputError
 from sfumato.offers import Request
 from sfumato.privacy.budgets import AttributeBudgets, RecipientBudgets
 from sfumato.privacy.units import Epsilon, positive_nano
-from sfumato.releases.mistakes import Mistakes, check_keys, flag_of, table_of, text_of
-from sfumato.releases.plan_request import check_texts, parse_request, same_names
+from sfumato.releases.mistakes import Mistakes, at, check_keys, flag_of, table_of, text_of
+from sfumato.releases.plan_request import check_texts, parse_request, plain_text, same_names
 from sfumato.releases.variables import expanded, refuse_elsewhere
 from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.toml_text import read_toml
@@ -98,7 +98,7 @@ class Plan:
         return None if self.people is None else roster_of(self.people, self.home)
 
     def described(self, schema: Schema, roster: Roster | None) -> Dataset:
-        """The private table as it is released from; it is not opened yet."""
+        """The private table as it is released from, with its `schema` and `roster`; it is not opened yet."""
         from sfumato.tables import open as describe
 
         table = describe(self.source, schema=schema, table=self.table, budgets=roster, csv=self.csv)
@@ -139,8 +139,8 @@ def sections(document: Mapping[str, Any], home: Path, mistakes: Mistakes) -> dic
     found["folder"] = note(lambda: _folder(output, home))
     stated = note(lambda: flag_of(people, "independent", "[people]")) or False
     found["releases"] = _releases(document.get("release"), stated, home, mistakes)
-    if "source" in found and "ledger" in found:
-        note(lambda: _apart(found, home))
+    if "source" in found and "ledger" in found and note(lambda: _apart(found, home)) is None:
+        del found["ledger"]
     return found
 
 
@@ -148,7 +148,7 @@ def _dataset(given: Mapping[str, Any] | None, found: dict[str, Any], home: Path,
     if given is None:
         return
     reads = {
-        "dataset": lambda: text_of(given, "name", "[dataset]"),
+        "dataset": lambda: plain_text(text_of(given, "name", "[dataset]"), "[dataset] `name`"),
         "source": lambda: resolved(expanded(text_of(given, "source", "[dataset]"), "[dataset] source"), home),
         "table": lambda: text_of(given, "table", "[dataset]") if "table" in given else None,
         "csv": lambda: CsvOptions.of(given.get("csv"), "[dataset.csv]"),
@@ -177,9 +177,9 @@ def _ledger(given: Mapping[str, Any] | None, found: dict[str, Any], home: Path, 
 
 def _read(reads: Mapping[str, Any], found: dict[str, Any], mistakes: Mistakes) -> None:
     for name, read in reads.items():
-        before = len(mistakes.found)
+        before = mistakes.times
         value = mistakes.note(read)
-        if len(mistakes.found) == before:
+        if mistakes.times == before:
             found[name] = value
 
 
@@ -216,7 +216,7 @@ def _releases(given: Any, stated: bool, home: Path, mistakes: Mistakes) -> tuple
     return releases
 
 
-def _apart(found: Mapping[str, Any], home: Path) -> None:
+def _apart(found: Mapping[str, Any], home: Path) -> bool:
     """Refuse a ledger that would be written over the table, the schema, the roster or into the folder of releases."""
     people = found["people"] or {}
     roster = people.get("source") if isinstance(people.get("source"), str) else None
@@ -230,6 +230,7 @@ def _apart(found: Mapping[str, Any], home: Path) -> None:
     for what, place in others.items():
         if place and _file(place) == ledger:
             raise InputError(f"[ledger] location and {what} name the same place; give the ledger a file of its own")
+    return True
 
 
 def _file(place: str) -> Path:
@@ -247,7 +248,8 @@ def roster_of(people: Mapping[str, Any], home: Path) -> Roster:
         if path in given:
             given[path] = resolved(expanded(text_of(given, path, "[people]"), f"[people] {path}"), home)
     try:
-        return Roster.from_mapping(given)
+        with at("[people]"):
+            return Roster.from_mapping(given)
     except TypeError:  # a key that this kind of roster has no use for
         raise InputError(
             "[people] has keys that do not go together; see docs/plans.md for the four kinds of roster"

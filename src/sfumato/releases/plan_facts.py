@@ -12,6 +12,7 @@ from sfumato.people.head_counts import NAME
 from sfumato.privacy.source import Source
 from sfumato.releases.attribute_charges import check_capped, to_attributes
 from sfumato.releases.heads import newest_heads, of_heads, private_facts
+from sfumato.releases.mistakes import at
 from sfumato.releases.pipeline import Priced, ledger_charge, request_text
 from sfumato.releases.plan import Plan
 from sfumato.tables.living import LivingRoster
@@ -41,7 +42,8 @@ def facts_of(plan: Plan, roster: Roster | None, source: Source) -> tuple[Facts, 
             "[people] takes budgets from the private table itself; give their head counts under [people.counts], or name a "
             "public roster file as `source`, so that a preview reads nothing private"
         )
-    budgets = roster.head_counts()
+    with at("[people]"):
+        budgets = roster.head_counts()
     return Facts(schema, budgets=budgets, roster=roster, rows=plan.rows or budgets.people), None
 
 

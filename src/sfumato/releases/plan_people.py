@@ -16,6 +16,7 @@ from sfumato.privacy.units import as_epsilon
 from sfumato.releases.attribute_charges import to_attributes
 from sfumato.releases.heads import charged_to_people, newest_heads, of_heads, seen_beforehand
 from sfumato.releases.living import if_all_could_pay
+from sfumato.releases.mistakes import at_release
 from sfumato.releases.pipeline import (
     HEAD_COUNTS,
     Priced,
@@ -140,14 +141,16 @@ def preview_living(
         settled.append(None)
     for request in requests:
         if counting is not None and request.epsilon is None:
-            seen_beforehand(request, facts, counting, standing)
+            with at_release(request.name):
+                seen_beforehand(request, facts, counting, standing)
             continue
         epoch = 0 if standing is None else int(standing.epoch)
         text = living_text(request, facts, epoch=epoch, dataset_name=plan.dataset, source=source)
         entry = ledger.find(plan.dataset, text, recipient=request.recipient) if ledger is not None and epoch else None
         known = None if entry is None else Foreseen(paid=True, entry=entry.id)
         try:
-            item = price(request, facts, standing, as_granted=entry is not None)
+            with at_release(request.name):
+                item = price(request, facts, standing, as_granted=entry is not None)
         except BudgetError as error:
             if standing is None or not int(standing.heads.sum()):  # there is nobody for whom it had a price
                 raise

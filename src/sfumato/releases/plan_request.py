@@ -37,7 +37,7 @@ def parse_request(
     The first mistake is raised, unless `mistakes` gathers them: then a request with any is None.
     """
     mistakes = mistakes or Mistakes()
-    before = len(mistakes.found)
+    before = mistakes.times
     note = mistakes.note
     written = note(lambda: table_of(given, place))
     if written is None:
@@ -58,7 +58,7 @@ def parse_request(
         for key in located:
             one = {key: located[key]}
             parameters |= note(partial(kind.check, one, mechanism, place)) or {}
-    if len(mistakes.found) > before or kind is None or name is None:
+    if mistakes.times > before or kind is None or name is None:
         return None
     return Request(
         name=name,
@@ -101,6 +101,7 @@ def _price(table: Mapping[str, Any], place: str) -> Fraction | None:
 
 def _name(name: str, place: str) -> str:
     """A name that can be a folder everywhere and that nobody can take for another one."""
+    plain_text(name, f"{place} `name`")
     unfit = next((c for c in name if c in _FORBIDDEN or not c.isprintable()), None)
     if unfit is not None or name != name.strip() or name[0] == "." or name[-1] == "." or len(name) > _LONGEST_NAME:
         why = f" (it holds {unfit!r})" if unfit else ""
@@ -133,7 +134,7 @@ def check_texts(value: Any, place: str, mistakes: Mistakes, depth: int = 0) -> N
         mistakes.add(InputError(f"{place} nests more than {_DEEPEST} tables and lists; a plan is flat: see docs/plans.md"))
     elif isinstance(value, Mapping):
         for key, inner in value.items():
-            at = f"{place} `{key}`" if place else f"[{key}]"
+            at = f"{place} `{key}`" if place else "[[release]]" if key == "release" else f"[{key}]"
             _check_text(str(key), f"a key of {place or 'the plan'}", mistakes)
             check_texts(inner, at, mistakes, depth + 1)
     elif isinstance(value, list):
@@ -144,7 +145,12 @@ def check_texts(value: Any, place: str, mistakes: Mistakes, depth: int = 0) -> N
 
 
 def _check_text(text: str, place: str, mistakes: Mistakes) -> None:
+    mistakes.note(partial(plain_text, text, place))
+
+
+def plain_text(text: str, place: str) -> str:
+    """A text without characters that a terminal obeys or that turn the direction of writing; lines and tabs may be."""
     for c in text:
         if (unicodedata.category(c) in ("Cc", "Cs") and c not in "\t\n\r") or c in _BIDIRECTIONAL:
-            mistakes.add(InputError(f"{place} holds the control character U+{ord(c):04X}; remove it"))
-            return
+            raise InputError(f"{place} holds the control character U+{ord(c):04X}; remove it")
+    return text

@@ -119,9 +119,10 @@ class Questions(FigureQuestions):
         target: str,
         where: str | None = None,
         attributes: Sequence[str] | None = None,
+        purpose: str | None = None,
         **common: Unpack[Common],
     ) -> Synopsis | Network:
-        """A synthetic table for predicting `target`.
+        """A synthetic table for predicting `target`, or for everything.
 
         Parameters
         ----------
@@ -131,6 +132,8 @@ class Questions(FigureQuestions):
             The condition.
         attributes : sequence of str, optional
             The predictors to consider; every other column if left out.
+        purpose : "classification" or "general", optional
+            What it is for: predicting `target` (the default), or all columns alike.
         common
             What the price is and who pays it: see the class.
 
@@ -138,7 +141,7 @@ class Questions(FigureQuestions):
         -------
         Synopsis or Network
         """
-        asked = {"target": target, "where": where, "attributes": attributes}
+        asked = {"target": target, "where": where, "attributes": attributes, "purpose": purpose}
         return cast("Synopsis | Network", self._release("synthesize", asked, common))
 
     def profile(

@@ -69,7 +69,7 @@ class CsvOptions:
 
     @classmethod
     def of(cls, given: CsvOptions | Mapping[str, Any] | None, what: str = "csv") -> CsvOptions | None:
-        """From the keys of a plan file or of a call, which `what` names in errors; None where nothing is said."""
+        """From `given`, the keys of a plan file or of a call, which `what` names in errors; None where nothing is said."""
         if given is None or isinstance(given, CsvOptions):
             return given
         if not isinstance(given, Mapping):
@@ -80,7 +80,7 @@ class CsvOptions:
         return cls(**given)
 
     def decoded(self, block: bytes) -> bytes:
-        """Whole lines as UTF-8, half a character where a byte is none of the encoding; line by line."""
+        """Whole lines, a `block` of them, as UTF-8; half a character where a byte is none of the encoding; line by line."""
         if self.encoding == "utf-8":
             return block
         if self.encoding in _WIDE:  # a character cut short must not take the line feed with it

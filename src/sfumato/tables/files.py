@@ -176,6 +176,8 @@ def open_parquet(path: str, columns: Mapping[str, AsArrow], near: Engine | None 
     paths = _files_in(path) if folder else path
     if not folder:
         _check_exists(path)
+        if not path.endswith(".parquet") and not glob.has_magic(path):
+            raise InputError(f"{path!r} is neither a folder nor a .parquet file; correct the path")
     engine, name = shared_duckdb(near), fresh_name("file")
     parts = _partitions(path, paths) if isinstance(paths, list) else ()
     options = ", union_by_name = true, hive_partitioning = true, hive_types_autocast = false" if folder else ""

@@ -87,24 +87,20 @@ class LivingRoster(Roster):
         """See `Roster.living`."""
         menu = named_tiers(tiers)
         if period is not None and period not in PERIODS:
-            raise InputError(f"budgets: period is {', '.join(map(repr, PERIODS))}; got {period!r}")
+            raise InputError(f"period is {', '.join(map(repr, PERIODS))}; got {period!r}")
         caps = per_period or {}
         if not isinstance(caps, Mapping):
-            raise InputError(
-                f"budgets: per_period gives each tier's cap in a period, as {{'open': 0.5}}; got {per_period!r}"
-            )
+            raise InputError(f"per_period gives each tier's cap in a period, as {{'open': 0.5}}; got {per_period!r}")
         if bool(caps) != (period is not None):
-            raise InputError("budgets: caps per period need both, period = 'year' and per_period = {tier = epsilon}")
+            raise InputError("caps per period need both, period = 'year' and per_period = {tier = epsilon}")
         if unknown := [name for name in caps if name not in dict(menu)]:
-            raise InputError(
-                f"budgets: per_period names an unknown tier {unknown[0]!r}; {did_you_mean(unknown[0], dict(menu))}"
-            )
+            raise InputError(f"per_period names an unknown tier {unknown[0]!r}; {did_you_mean(unknown[0], dict(menu))}")
         each = tuple(sorted((name, positive_nano(e, f"epsilon per {period} of tier {name!r}")) for name, e in caps.items()))
         if person is not None and (not isinstance(person, str) or not person):
-            raise InputError(f"budgets: person names the column with people's identifiers, got {person!r}")
+            raise InputError(f"person names the column with people's identifiers, got {person!r}")
         where = None if key is None else Path(key)
         if head_share is not None and not private:
-            raise InputError("budgets: head_share is what counting the heads of a private roster costs; this one is public")
+            raise InputError("head_share is what counting the heads of a private roster costs; this one is public")
         written = CsvOptions.of(csv, "[people.csv]")
         caps_and_key: dict[str, Any] = {"period": period, "per_period": each, "key_file": where, "csv": written}
         return cls("tier", tiers_nano=menu, person=person, **caps_and_key, **private_of(private, head_share))
@@ -115,13 +111,13 @@ class LivingRoster(Roster):
         for name in plain:
             if name not in KEYS:
                 raise InputError(
-                    f"budgets: a living roster has no key {name!r} (who chose which tier is in the ledger: "
+                    f"a living roster has no key {name!r} (who chose which tier is in the ledger: "
                     f"`sfumato people PLAN import FILE`); {did_you_mean(name, KEYS)}"
                 )
         if "tiers" not in plain:
-            raise InputError("budgets: a living roster needs tiers = {name = epsilon}, the menu that people choose from")
+            raise InputError("a living roster needs tiers = {name = epsilon}, the menu that people choose from")
         if (kind := plain.get("roster", "public")) not in ("public", "private"):
-            raise InputError(f"budgets: roster is 'public' or 'private', got {kind!r}")
+            raise InputError(f"roster is 'public' or 'private', got {kind!r}")
         rest = {k: v for k, v in plain.items() if k not in ("living", "tiers", "roster")}
         return cls.of(plain["tiers"], **rest, private=kind == "private")
 

@@ -14,6 +14,7 @@ no arithmetic and no function, so no row can make a predicate fail.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
@@ -69,6 +70,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+UNREADABLE = "cannot read this; a condition looks like age >= 65 and ward = 'A'"
+MAX_TEXT = 100_000
 _SHOWN = 200  # characters of the text around a mistake
 
 
@@ -120,6 +123,8 @@ def parse_where(where: Where, schema: Schema) -> Predicate:
 def _read(where: Where, schema: Schema) -> Predicate:
     if where is None:
         return Both(())
+    if isinstance(where, str) and len(where) > MAX_TEXT:
+        raise SchemaError(f"where: {len(where):,} characters, at most {MAX_TEXT:,}: use ranges (`between`) or lists (`in`)")
     if isinstance(where, str):
         return _Parser(where, schema).parse()
     if isinstance(where, Mapping):
@@ -211,7 +216,7 @@ class _Parser:
             if match is None:
                 start = end - len(text[place:end].lstrip())
                 quote = text[start] in "'\"`"
-                self.fail("this quote is never closed" if quote else "cannot read this", start)
+                self.fail("this quote is never closed" if quote else UNREADABLE, start)
             kind = str(match.lastgroup)
             self.tokens.append((kind, match.group(kind), match.start(kind)))
             place = match.end()
@@ -331,7 +336,10 @@ class _Parser:
         if kind == "number":
             if len(text) > 300:
                 self.fail("a number has at most 300 digits", place)
-            return float(text) if any(c in text for c in ".eE") else int(text)
+            number = float(text)
+            if math.isinf(number):
+                self.fail("this number is too large to compare with; write a smaller one", place)
+            return number if any(c in text for c in ".eE") else int(text)
         if kind in ("string", "quoted"):
             return text[1:-1].replace(text[0] * 2, text[0])
         if kind == "word" and text.lower() in ("true", "false"):

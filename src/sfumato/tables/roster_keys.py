@@ -40,32 +40,32 @@ def from_mapping(cls: type[Roster], plain: Mapping[str, Any]) -> Roster:
     )
     for key in plain:
         if key not in known:
-            raise InputError(f"budgets: unknown key {key!r}; {did_you_mean(key, known)}")
+            raise InputError(f"unknown key {key!r}; {did_you_mean(key, known)}")
     plain = dict(plain)
     kind = plain.pop("roster", "public")
     if kind not in ("public", "private"):
-        raise InputError(f"budgets: roster is 'public' or 'private', got {kind!r}")
+        raise InputError(f"roster is 'public' or 'private', got {kind!r}")
     if kind == "private":
         plain["private"] = True
     elif unused := {"head_share", "menu"} & set(plain):
-        raise InputError(f"budgets: the key {min(unused)!r} needs roster = 'private'")
+        raise InputError(f"the key {min(unused)!r} needs roster = 'private'")
     if "source" in plain:
         if unused := {"column", *(() if kind == "private" else ("counts",))} & set(plain):
-            raise InputError(f"budgets: a roster table has no key {min(unused)!r}")
+            raise InputError(f"a roster table has no key {min(unused)!r}")
         if "person" not in plain:
-            raise InputError("budgets: a roster table needs person = 'the column that names the person'")
+            raise InputError("a roster table needs person = 'the column that names the person'")
         return cls.table(**plain)
     if "column" not in plain:
-        raise InputError("budgets: give column = '...' of the table, or source = 'roster.csv' with person = '...'")
+        raise InputError("give column = '...' of the table, or source = 'roster.csv' with person = '...'")
     if unused := {"table", "person", "epsilon", "tier", "csv"} & set(plain):
-        raise InputError(f"budgets: the key {min(unused)!r} needs source = 'roster.csv'")
+        raise InputError(f"the key {min(unused)!r} needs source = 'roster.csv'")
     about = {key: plain[key] for key in ("private", "head_share") if key in plain}
     if "tiers" in plain:
         if "menu" in plain:
-            raise InputError("budgets: tiers are a menu already; leave out the key 'menu'")
+            raise InputError("tiers are a menu already; leave out the key 'menu'")
         return cls.tiers(plain["tiers"], column=plain["column"], counts=plain.get("counts"), **about)
     if "counts" in plain:
-        raise InputError("budgets: counts needs tiers = {name = epsilon}")
+        raise InputError("counts needs tiers = {name = epsilon}")
     return cls.column(plain["column"], menu=plain.get("menu"), **about)
 
 

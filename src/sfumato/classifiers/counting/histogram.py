@@ -135,7 +135,9 @@ class HistogramClassifier(CountingClassifier):
     def _publisher(self, target: str, meter: Meter) -> Publisher:
         if self.publisher not in PUBLISHERS:
             raise InputError(f"unknown publisher {self.publisher!r}; known: {', '.join(PUBLISHERS)}")
-        own = {"grids": self.grids, "most": self.most, "split": self.split} if self.publisher == "privpfc" else {}
+        own: dict[str, Any] = {}
+        if self.publisher == "privpfc":  # a model has no use for the columns outside
+            own = {"grids": self.grids, "most": self.most, "split": self.split, "cleaning": "clip", "others": 0.0}
         settings = {**own, **(self.settings or {})}
         weighing, epsilon, rows = self._weighing, self.epsilon, self.rows
         if weighing.heads is not None:
