@@ -77,7 +77,7 @@ class HistogramClassifier(CountingClassifier):
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source, tiers
+    epsilon, schema, target, classes, source, ledger, dataset, tiers
         See `PrivateClassifier` and `CountingClassifier`.
     estimator : scikit-learn classifier, optional
         What is trained on the published cells.
