@@ -72,6 +72,9 @@ def _said(model: Any) -> Iterator[tuple[str, str, str, float]]:
     if isinstance(model, Majority):
         yield from (("", "everybody", c, float(n)) for c, n in zip(classes, model.log_counts_, strict=True))
     elif isinstance(model, PrivateAdditive):
+        constant = np.sum([t.scores for t in model.terms_ if not t.grid], axis=0)
+        if np.ndim(constant):
+            yield from (("", "everybody", c, float(s)) for c, s in zip(classes, constant, strict=True))
         for name in used_columns(model):
             labels = next(t for t in model._coding.taxonomies if t.name == name).labels[-1]
             for c, scores in zip(classes, model.shape(name), strict=True):
