@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError, SchemaError
 from sfumato.privacy.terms import Terms
+from sfumato.tables.blanks import refuse_blanks
 from sfumato.tables.domains import Domain, domain_from_plain
 from sfumato.tables.lattice import Lattice
 from sfumato.tables.notes import NOTHING, Note, Wording, note_of
@@ -257,6 +258,7 @@ class Schema:
     @classmethod
     def from_mapping(cls, plain: Mapping[str, Any], *, what: str = "schema") -> Schema:
         """From `plain`, the nested dictionaries that a TOML file holds; `what` names the schema in errors."""
+        refuse_blanks(plain)
         check_keys(plain, ("table", "unit", "columns"), what)
         unit, columns, table = plain.get("unit", {}), plain.get("columns"), plain.get("table", {})
         if not isinstance(columns, Mapping) or not columns:
