@@ -30,8 +30,25 @@ STATED = {
     "people.histogram": {"histograms.bins", "histograms.result"},
     "people.mechanisms.adaptive_cells": {"histograms.bins"},
     "people.offers": {"histograms.offers"},
-    # Groups are cells of a schema, as the bins of a histogram are.
+    # Groups are cells of a schema, as the bins of a histogram are; parts of rows are counted as its bins are, by people too.
     "statistics.groups_result": {"histograms.bins"},
+    "statistics.group_question": {"histograms.bins", "histograms.estimation.measurements"},
+    "statistics.groups": {"histograms.mechanisms.geb", "people.error_law", "people.gaps"},
+    "statistics.groups_offers": {"histograms.bins", "people.lattice"},
+    "statistics.line_shrinkage": {"histograms.estimation.npmle"},
+    "statistics.shrinking": {"histograms.estimation.npmle"},
+    "statistics.shares": {
+        "histograms.bins",
+        "people.headline",
+        "people.histogram",
+        "people.mechanisms.adaptive_cells",
+    },
+    "statistics.figure": {"people.headline"},
+    "statistics.figure_offers": {"histograms.bins", "people.lattice"},
+    "statistics.quantiles": {"histograms.bins", "people.headline"},
+    "statistics.quantile_intervals": {"people.error_law"},
+    "statistics.quantile_plan": {"people.gaps", "people.question"},
+    "statistics.quantile_offers": {"histograms.bins", "people.gaps"},
     # Tables and lists of values: cells are those of histograms, personal budgets those of people.
     "statistics.crosstab": {"histograms.bins"},
     "statistics.crosstab_offers": {"histograms.bins", "people.answers", "people.gaps"},
@@ -68,13 +85,29 @@ STATED = {
     },
     "classifiers.counting.additive_settings": {"grids.publishers.automatic"},
     "classifiers.counting.histogram": {
+        "grids.published.classifier",
+        "grids.published.cuts",
+        "grids.published.network",
+        "grids.published.synopsis",
+        "grids.publishers.base",
+        "grids.publishers.diffgen",
         "grids.publishers.one_grid",
+        "grids.publishers.pph",
         "grids.publishers.privpfc",
         "grids.publishers.task",
+        "grids.publishers.uniform",
+    },
+    # A grid in a model file is written as a grid is anywhere; a publisher's parameters are the same wherever it is named.
+    "classifiers.portable_states": {"grids.published.base", "grids.published.cuts", "grids.published.synopsis"},
+    "classifiers.registry": {
+        "grids.publishers.diffgen",
+        "grids.publishers.pph",
+        "grids.publishers.privpfc",
+        "grids.publishers.uniform",
     },
     # Models of people with budgets of their own.
     "classifiers.weighing": {"people.mechanisms.affine"},
-    "classifiers.linear.erm": {"people.ensembles"},
+    "classifiers.linear.estimator": {"people.ensembles"},
     "classifiers.linear.personal": {"people.mechanisms.affine", "people.mechanisms.sampling", "people.partition"},
 }
 

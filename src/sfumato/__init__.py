@@ -30,16 +30,33 @@ if TYPE_CHECKING:
         RecipientBudgets,
         Seeded,
     )
+    from sfumato.releases.loading import load
     from sfumato.releases.opening import open
-    from sfumato.tables import Categorical, Numeric, PrivacyUnit, Roster, Schema, Taxonomy
+    from sfumato.tables import (
+        Boolean,
+        Categorical,
+        Date,
+        Decimals,
+        Note,
+        Numeric,
+        PrivacyUnit,
+        Roster,
+        Schema,
+        Taxonomy,
+        Timestamp,
+    )
 
 _NAMES = {
     "AttributeBudgets": "sfumato.privacy",
+    "Boolean": "sfumato.tables",
     "Categorical": "sfumato.tables",
     "Charge": "sfumato.privacy",
+    "Date": "sfumato.tables",
+    "Decimals": "sfumato.tables",
     "Guarantee": "sfumato.privacy",
     "Ledger": "sfumato.ledger",
     "Meter": "sfumato.privacy",
+    "Note": "sfumato.tables",
     "Numeric": "sfumato.tables",
     "PersonBudgets": "sfumato.privacy",
     "PrivacyUnit": "sfumato.tables",
@@ -49,17 +66,23 @@ _NAMES = {
     "Seeded": "sfumato.privacy",
     "SfumatoError": "sfumato.errors",
     "Taxonomy": "sfumato.tables",
+    "Timestamp": "sfumato.tables",
+    "load": "sfumato.releases.loading",
     "open": "sfumato.releases.opening",
 }
 _FAMILIES = ("attributes", "classifiers", "grids", "histograms", "people", "privacy")
 
 __all__ = [
     "AttributeBudgets",
+    "Boolean",
     "Categorical",
     "Charge",
+    "Date",
+    "Decimals",
     "Guarantee",
     "Ledger",
     "Meter",
+    "Note",
     "Numeric",
     "PersonBudgets",
     "PrivacyUnit",
@@ -69,10 +92,12 @@ __all__ = [
     "Seeded",
     "SfumatoError",
     "Taxonomy",
+    "Timestamp",
     "attributes",
     "classifiers",
     "grids",
     "histograms",
+    "load",
     "open",
     "people",
     "privacy",

@@ -63,6 +63,8 @@ class Parameter:
         The range of a number.
     required : bool
         Whether it must be given.
+    words : tuple of str
+        Texts that are taken beside what the type says, as "auto" beside a number.
     all_columns : bool
         Whether every column of the schema is read where it is left out; so it is for what is called "attributes".
 
@@ -85,6 +87,7 @@ class Parameter:
     low: float | None = None
     high: float | None = None
     required: bool = False
+    words: tuple[str, ...] = ()
     all_columns: bool = False
 
     def __post_init__(self) -> None:
@@ -110,6 +113,8 @@ class Parameter:
         return value
 
     def _fits(self, value: Any) -> bool:
+        if isinstance(value, str) and value in self.words:
+            return True
         if self.choices and value not in self.choices:
             return False
         numbers = value if self.type == "numbers" and isinstance(value, list | tuple) else [value]
@@ -119,7 +124,7 @@ class Parameter:
             "flag": isinstance(value, bool),
             "whole": _is_number(value) and value == int(value),
             "number": _is_number(value),
-            "numbers": value is not numbers[0] and all(_is_number(v) for v in numbers),
+            "numbers": isinstance(value, list | tuple) and bool(value) and all(_is_number(v) for v in value),
             "epsilon": not isinstance(value, bool),
             "file": True,
             "any": True,
@@ -134,8 +139,10 @@ class Parameter:
             return "one of " + ", ".join(repr(c) for c in self.choices)
         words = _IN_WORDS[self.type]
         if self.low is not None and self.high is not None:
-            return f"{words} from {_written(self.low)} to {_written(self.high)}"
-        return words + ("" if self.low is None else f" of at least {_written(self.low)}")
+            words = f"{words} from {_written(self.low)} to {_written(self.high)}"
+        elif self.low is not None:
+            words = f"{words} of at least {_written(self.low)}"
+        return words + "".join(f", or {word!r}" for word in self.words)
 
 
 def _written(limit: float) -> str:
@@ -187,7 +194,8 @@ class Mechanism:
     parameters : tuple of Parameter
         What a plan may set.
     needs : tuple of str
-        What must hold for it to be offered: "order" (bins in a meaningful order), "one epsilon", "personal budgets".
+        What must hold for it to be offered: "order" (bins in a meaningful order), "one epsilon", "personal budgets",
+        "by" (a figure per group).
     expected : callable, optional
         Expected error from public facts, as its family defines it.
     rank : mapping of str to int
@@ -215,7 +223,13 @@ class Mechanism:
         return {name: value for name, value in found.items() if value is not None}
 
 
-_HOMES = ("sfumato.people.registry", "sfumato.histograms.registry", "sfumato.statistics.registry", "sfumato.grids.registry")
+_HOMES = (
+    "sfumato.people.registry",
+    "sfumato.histograms.registry",
+    "sfumato.statistics.registry",
+    "sfumato.grids.registry",
+    "sfumato.classifiers.registry",
+)
 _MECHANISMS: dict[tuple[str, str], Mechanism] = {}
 _loaded: list[str] = []
 

@@ -28,6 +28,7 @@ _HOMES = {
     "Figure": "sfumato.statistics.figure",
     "Groups": "sfumato.statistics.groups_result",
     "HeadCounts": "sfumato.people.head_counts",
+    "Model": "sfumato.classifiers.released",
     "Histogram": "sfumato.histograms.result",
     "Profiled": "sfumato.attributes.profiled",
     "PersonalHistogram": "sfumato.people.histogram",

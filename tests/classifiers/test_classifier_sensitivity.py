@@ -15,7 +15,7 @@ THREE = Schema({"age": Numeric(0, 4, bins=4), "sex": Categorical(["F", "M"]), "i
 ROWS = list(itertools.product((0, 1, 3), ("F", "M")))
 
 MAKERS = {
-    "additive": lambda k: c.PrivateAdditive(rounds=3, columns=2, **k),
+    "additive": lambda k: c.PrivateAdditive(rounds=3, columns_per_term=2, **k),
     "auto": lambda k: c.AutoClassifier(**k),
     "auto, public rows": lambda k: c.AutoClassifier(rows=50_000, **k),
     "naive Bayes": lambda k: c.PrivateNaiveBayes(**k),

@@ -39,7 +39,7 @@ def test_one_epsilon(estimator):
 def test_personal_budgets(estimator, mechanism):
     X, y, rng = _data()
     granted = rng.choice([0.05, 0.3, 1.0], 6000, p=[0.5, 0.4, 0.1])
-    model = estimator(bounds=(-1, 1), mechanism=mechanism, source=Seeded(3)).fit(X, y, budgets=granted)
+    model = estimator(bounds=(-1, 1), budgeting=mechanism, source=Seeded(3)).fit(X, y, budgets=granted)
     assert roc_auc_score(y, model.decision_function(X)) > (0.6 if mechanism == "minimum" else 0.8)
     assert (model.guarantee_.people <= model.guarantee_.budgets.levels).all()
 
@@ -52,7 +52,7 @@ def test_weighted_is_better_than_minimum_on_average():
             [
                 roc_auc_score(
                     y,
-                    PrivateLogisticRegression(bounds=(-1, 1), mechanism=m, source=Seeded(s))
+                    PrivateLogisticRegression(bounds=(-1, 1), budgeting=m, source=Seeded(s))
                     .fit(X, y, budgets=granted)
                     .decision_function(X),
                 )
@@ -83,7 +83,7 @@ def test_probabilities_vote_and_max_norm():
     assert np.allclose(share.sum(axis=1), 1)
     assert ((share[:, 1] > 0.5) == (model.predict(X) == 1)).all()
     granted = rng.choice([0.05, 0.3, 1.0], 6000)
-    vote = PrivateSVM(bounds=(-1, 1), mechanism="partition", parts=3, ensemble="vote", source=Seeded(6))
+    vote = PrivateSVM(bounds=(-1, 1), budgeting="partition", parts=3, ensemble="vote", source=Seeded(6))
     vote.fit(X, y, budgets=granted)
     assert vote.parameters_["parts"] == 3
     assert vote.score(X, y) > 0.6
@@ -108,8 +108,8 @@ def test_what_is_not_public_is_refused():
         PrivateLogisticRegression(bounds=(1, 1)).fit(X, y)
     with pytest.raises(InputError, match="give each row its own"):
         PrivateLogisticRegression(bounds=(-1, 1)).fit(X, y, budgets=[0.1])
-    with pytest.raises(InputError, match="unknown mechanism"):
-        PrivateSVM(bounds=(-1, 1), mechanism="magic").fit(X, y)
+    with pytest.raises(InputError, match="unknown budgeting"):
+        PrivateSVM(bounds=(-1, 1), budgeting="magic").fit(X, y)
     stated = PrivateSVM(bounds=(-1, 1), classes=[0, 1]).fit(X, y)
     assert not any("labels" in a for a in stated.guarantee_.assumptions)
     assert any("labels" in a for a in PrivateSVM(bounds=(-1, 1)).fit(X, y).guarantee_.assumptions)

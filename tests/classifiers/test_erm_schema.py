@@ -119,10 +119,10 @@ def test_indicators_learn_what_a_line_cannot():
 def test_personal_budgets_with_a_schema(mechanism):
     X, y = _table()
     granted = np.random.default_rng(1).choice([1.0, 4.0], len(y))
-    model = PrivateSVM(schema=SCHEMA, target="ill", mechanism=mechanism, source=Seeded(2)).fit(X, y, budgets=granted)
+    model = PrivateSVM(schema=SCHEMA, target="ill", budgeting=mechanism, source=Seeded(2)).fit(X, y, budgets=granted)
     assert (model.guarantee_.people <= model.guarantee_.budgets.levels).all()
     assert model.score(X, y) > 0.8
-    vote = PrivateSVM(schema=SCHEMA, target="ill", mechanism="partition", ensemble="vote", source=Seeded(2))
+    vote = PrivateSVM(schema=SCHEMA, target="ill", budgeting="partition", ensemble="vote", source=Seeded(2))
     assert vote.fit(X, y, budgets=granted).score(X, y) > 0.8
 
 

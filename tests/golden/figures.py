@@ -193,6 +193,17 @@ def histories() -> dict[str, Any]:
     return {"policy": policy.rates, "release": [made.counts, made.guarantee.nano]}
 
 
+def profiled() -> dict[str, Any]:
+    """Totals of attributes over a table: price, rates and totals of both mechanisms."""
+    jobs = {"a": {"desk": 1, "travel": 1}, "b": {"desk": 2}, "c": {"outdoors": 1, "travel": 1}, "d": {"outdoors": 1}}
+    table = sf.open(patients(), schema=SCHEMA, epsilon=10, rows=3000, noise=Seeded(14))
+    found: dict[str, Any] = {}
+    for name in ("multilevel", "composition"):
+        made = table.profile("job", catalogue=jobs, budgets={"desk": 0.2}, epsilon=0.5, mechanism=name, where="age >= 20")
+        found[name] = [made.counts, made.policy.rates, made.guarantee.nano, made.expected_rmse]
+    return found
+
+
 def opened() -> dict[str, Any]:
     """Through the front door: previews, charges and answers of `sf.open`."""
     found: dict[str, Any] = {}
@@ -227,7 +238,96 @@ def opened() -> dict[str, Any]:
     return found
 
 
-PARTS = {f.__name__: f for f in (personal, shapes, published, models, own_budgets, histories, opened)}
+def crosstabs() -> dict[str, Any]:
+    """Tables and lists of the most frequent values by every mechanism, with one ε and over tiers."""
+    found: dict[str, Any] = {}
+    counts = {"strict": 1000, "standard": 1000, "open": 1000}
+    roster = sf.Roster.tiers({"strict": 0.05, "standard": 0.5, "open": 2.0}, column="consent", counts=counts)
+    tables = {
+        "one": (sf.open(patients(), schema=SCHEMA, epsilon=20, rows=3000, noise=Seeded(15)), {"epsilon": 0.5}),
+        "tiers": (sf.open(patients(), schema=SCHEMA, budgets=roster, noise=Seeded(16)), {"share": 0.1}),
+    }
+    for who, (table, price) in tables.items():
+        questions: dict[str, Any] = {
+            "table": {"columns": ["age", "job", "ill"] if who == "one" else ["job", "visits"]},
+            "table of singles": {"columns": ["age", "job"], "margins": 1},
+            "top": {"column": "visits", "k": 2, "counts": True},
+        }
+        for kind, asked in questions.items():
+            of = kind.split()[0]
+            for offer in table.preview(of, **asked, **price):
+                made = table.release(of, **asked, **price, mechanism=offer.mechanism)
+                value = made.value if of == "top" else made.value.reshape(-1)[::5]
+                more = made.counts if of == "top" else made.interval("job")
+                told = [offer.expected_rmse, offer.charge.total, value, more]
+                found[f"{who} {kind} {offer.mechanism}"] = told
+    tidy = tables["one"][0].table("job", "ill", "visits", epsilon=0.05, nonnegative=True, whole=True)
+    found["whole"] = tidy.value
+    return found
+
+
+def grouped() -> dict[str, Any]:
+    """Figures per group by every mechanism, variances and proportions, at one ε and at everybody's own budget."""
+    found: dict[str, Any] = {}
+    roster = sf.Roster.tiers(
+        {"strict": 0.05, "standard": 0.5, "open": 2.0},
+        column="consent",
+        counts={"strict": 1000, "standard": 1000, "open": 1000},
+    )
+    everyone = sf.open(patients(), schema=SCHEMA, epsilon=100, rows=3000, noise=Seeded(21), ledger=":memory:")
+    tiers = sf.open(patients(), schema=SCHEMA, budgets=roster, noise=Seeded(22), ledger=":memory:")
+    asked: dict[str, dict[str, Any]] = {
+        "count": {},
+        "sum": {"column": "visits"},
+        "mean": {"column": "age"},
+        "proportion": {"where": "ill = 'yes'"},
+    }
+    for kind, given in asked.items():
+        for name in ("shrunk", "separate", "adding-up"):
+            made = everyone.release(kind, epsilon=0.5, by=["job", "visits"], mechanism=name, **given)
+            found[f"{kind} {name}"] = [made.values, made.low, made.high, made.errors, made.guarantee.nano]
+        made = tiers.release(kind, share=0.05, by=["job"], **given)
+        found[f"tiers {kind}"] = [made.values, made.low, made.high, made.guarantee.people]
+    for kind, given in {"variance": {"column": "age"}, "proportion": {"where": "ill = 'yes'", "of": "age > 40"}}.items():
+        made = everyone.release(kind, epsilon=0.5, **given)
+        found[kind] = [made.value, made.low, made.high, made.expected_rmse, made.guarantee.nano]
+        made = tiers.release(kind, share=0.05, **given)
+        found[f"tiers {kind}"] = [made.value, made.low, made.high, made.expected_rmse, made.guarantee.people]
+    return found
+
+
+def ranks() -> dict[str, Any]:
+    """Quantiles of everybody, of groups and of tiers."""
+    found: dict[str, Any] = {}
+    everyone = sf.open(patients(), schema=SCHEMA, epsilon=20, rows=3000, noise=Seeded(15))
+    roster = sf.Roster.tiers(
+        {"strict": 0.05, "standard": 0.5, "open": 2.0},
+        column="consent",
+        counts={"strict": 1000, "standard": 1000, "open": 1000},
+    )
+    tiers = sf.open(patients(), schema=SCHEMA, budgets=roster, noise=Seeded(16))
+    asked: dict[str, dict[str, Any]] = {
+        "quantile": {"column": "age", "quantiles": [0.1, 0.25, 0.5, 0.75, 0.9]},
+        "median": {"column": "visits", "by": ["job"]},
+        "min": {"column": "age"},
+        "max": {"column": "age", "where": "job = 'a'"},
+    }
+    for kind, keys in asked.items():
+        for table, price in (
+            (everyone, {"epsilon": 0.5}),
+            (tiers, {"share": 0.1}),
+            (tiers, {"share": 0.1, "independent": True}),
+        ):
+            made = table.release(kind, **price, **keys)
+            told = [made.values, made.low, made.high, made.outside, made.expected_rmse, made.guarantee.nano]
+            found[f"{kind} {made.mechanism} {'epsilon' in price}"] = told
+    return found
+
+
+PARTS = {
+    f.__name__: f
+    for f in (personal, shapes, published, models, own_budgets, histories, opened, crosstabs, grouped, profiled, ranks)
+}
 
 
 def measured(part: str) -> Any:

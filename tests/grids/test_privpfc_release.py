@@ -72,6 +72,7 @@ def test_seeded_runs_equal_a_literal_transcription(seed, classes):
         split="paper",
         calibration="paper",
         cells=0.2,
+        others=0,
     ).fit(frame, schema=schema, source=Seeded(seed))
     levels = [0] * 4
     for cut in model.synopsis.cuts:

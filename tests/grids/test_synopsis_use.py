@@ -36,15 +36,19 @@ def test_samples_fall_into_the_cells_they_were_drawn_from(grids):
     leaves = leaves_of_frame(complete, synopsis.attributes)
     assert complete["age"].between(0, 80).all()
     assert complete["visits"].between(0, 15).all()
-    assert set(table.columns) == {*(c for c in complete.columns if c not in synopsis.not_in_grid())}
+    assert set(table.columns) == set(complete.columns)
+    assert synopsis.unknown_columns() == []
+    bare = fitted(grids, others=0).synopsis
+    assert set(bare.sample(10).columns) == {*(c for c in complete.columns if c not in bare.not_in_grid())}
+    assert bare.unknown_columns() == bare.not_in_grid()
     code = cells_of(synopsis.target_domain, complete["ill"]) * synopsis.counts.shape[1] + cell_codes(synopsis.cuts, leaves)
     found = np.bincount(code, minlength=synopsis.counts.size) / 20_000
     wanted = synopsis.counts.reshape(-1) / synopsis.counts.sum()
     assert np.abs(found - wanted).max() < 5 * np.sqrt(wanted.max() / 20_000)
 
 
-def test_columns_outside_the_grid_carry_nothing():
-    synopsis = fitted(most=1, widest=1).synopsis
+def test_columns_outside_the_grid_carry_nothing_unless_they_are_counted():
+    synopsis = fitted(most=1, widest=1, others=0).synopsis
     table = synopsis.sample(4000, outside="public")
     for name in synopsis.not_in_grid():
         cell = cells_of(helpers.schema()[name], table[name])

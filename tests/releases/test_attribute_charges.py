@@ -45,6 +45,16 @@ ASKED: list[tuple[str, dict, set[str]]] = [
     ("mean", {"column": "age"}, {"age"}),
     ("histogram", {"columns": ["ward"], "mechanism": "identity"}, {"ward"}),
     ("histogram", {"columns": ["age", "ill"], "where": "ward = 'A'"}, {"age", "ill", "ward"}),
+    ("count", {"by": ["ward"], "where": "age > 1"}, {"ward", "age"}),
+    ("mean", {"column": "age", "by": ["ill"], "where": "ward = 'A'"}, {"ward", "age", "ill"}),
+    ("variance", {"column": "age", "where": "ward = 'A'"}, {"age", "ward"}),
+    ("proportion", {"where": "ward = 'A'", "of": "ill = 'yes'"}, {"ward", "ill"}),
+    ("quantile", {"column": "age", "quantiles": [0.25, 0.5], "where": "ill = 'no'"}, {"age", "ill"}),
+    ("median", {"column": "age", "by": ["ward"]}, {"age", "ward"}),
+    ("min", {"column": "age"}, {"age"}),
+    ("table", {"columns": ["ward", "ill"], "where": "age > 1"}, {"age", "ward", "ill"}),
+    ("top", {"column": "ward", "k": 1}, {"ward"}),
+    ("profile", {"column": "ward", "catalogue": {"A": ["old"], "B": ["new", "big"]}}, {"ward", "old", "new", "big"}),
     ("synthesize", {"target": "ill", "attributes": ["ward"], "mechanism": "uniform-grid"}, {"ill", "ward"}),
     ("synthesize", {"target": "ill", "mechanism": "privbayes"}, {"ill", "ward", "age"}),
 ]
@@ -116,6 +126,10 @@ def test_people_with_budgets_of_their_own():
 
 
 # --- what is shown -----------------------------------------------------------------------------------------------------
+
+
+def test_every_kind_is_tried():
+    assert {kind for kind, _, _ in ASKED} | {"max"} == set(kinds.all_kinds())
 
 
 def test_no_key_of_any_kind_can_name_a_column_unseen(monkeypatch):

@@ -49,6 +49,16 @@ def test_a_person_loses_at_most_the_price_whatever_they_own(mechanism, rows, nei
         assert worst == plan.charge.total
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_list_costs_what_was_asked_and_no_more(mechanism, counted):
+    plan = planned(mechanism, 9, 3, rate=NANO // 7, counted=counted, rows_per_person=2)
+    assert 0.99 * 2 * (NANO // 7) < plan.charge.total <= 2 * (NANO // 7)
+    meter = Meter.under(plan.terms, source=Seeded(1))
+    plan.run(Exact(np.arange(9), rows_per_person=2), meter)
+    assert meter.spent().total == plan.charge.total
+
+
 def test_the_spread_of_counts_is_one_row_and_not_two():
     """A choice at the whole rate costs the whole rate: the ratio of the probabilities of a pair shows it."""
     plan = planned("flip", 2, k=1, rate=NANO)

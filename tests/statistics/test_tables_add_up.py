@@ -78,6 +78,18 @@ def test_a_person_loses_the_price_and_no_more_whatever_the_table(rates, rows, ne
 
 
 @pytest.mark.parametrize("mechanism", ["margins", "cells"])
+@pytest.mark.parametrize("rows", [1, 4])
+def test_a_plan_costs_what_was_asked_and_no_more(mechanism, rows):
+    for shape in (SHAPE, (30, 40)):
+        rate = NANO // 7
+        plan = planned(mechanism, shape, rate, rows_per_person=rows)
+        assert 0.99 * rate * rows < plan.charge.total <= rate * rows
+        meter = Meter.under(plan.terms, source=Seeded(1))  # without a limit: what is spent is what was done
+        plan.run(reading(np.zeros(shape, dtype=np.int64), rows), meter)
+        assert meter.spent().total == plan.charge.total
+
+
+@pytest.mark.parametrize("mechanism", ["margins", "cells"])
 def test_everything_published_follows_from_the_noisy_margins(mechanism):
     plan = planned(mechanism)
     table = np.arange(24).reshape(SHAPE)

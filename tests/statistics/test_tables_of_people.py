@@ -188,6 +188,23 @@ def test_the_default_assumes_nothing_and_what_assumes_must_be_asked():
     assert table.balance().to_dict()["people"][0]["left"] == ["0.05", "0.05"]
 
 
+def test_a_record_weighs_what_its_person_granted_in_every_margin():
+    from sfumato.tables.personal import PersonalTable
+    from sfumato.testing import reveal
+
+    data = opened().dataset
+    budgets = PersonBudgets.of([0.2, 2.0])
+    read = PersonalTable(data, budgets).margins(["sex", "ward"])
+    frame, weights = data.source, np.array([3, 50])
+    heavy = np.where(frame["tier"] == "open", 50, 3)
+    for kept, names in (((0,), ["sex"]), ((1, 0), ["ward", "sex"]), ((0, 1), ["sex", "ward"])):
+        table = pd.Series(heavy).groupby([frame[n] for n in names]).sum()
+        labels = [data.schema[n].labels() for n in names]
+        wanted = table.reindex(pd.MultiIndex.from_product(labels) if len(names) > 1 else labels[0], fill_value=0)
+        np.testing.assert_array_equal(reveal(read(weights, kept)).reshape(-1), wanted.to_numpy())
+    assert int(reveal(read(weights, ()))) == int(heavy.sum())
+
+
 def test_one_row_each_or_several_the_table_is_read_once(monkeypatch):
     from sfumato.tables.engines import Engine
 

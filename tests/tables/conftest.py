@@ -31,6 +31,10 @@ def spark_frame(session: Any, table: pa.Table) -> Any:
         pa.int64(): t.LongType(),
         pa.string(): t.StringType(),
         pa.bool_(): t.BooleanType(),
+        pa.date32(): t.DateType(),
+        pa.timestamp("us"): t.TimestampNTZType(),
+        pa.timestamp("us", "UTC"): t.TimestampType(),
+        pa.decimal128(18, 3): t.DecimalType(18, 3),
     }
     fields = [t.StructField(f.name, kinds[f.type], True) for f in table.schema]
     rows = [tuple(r) for r in zip(*[c.to_pylist() for c in table.columns], strict=True)]

@@ -138,7 +138,7 @@ def test_taxonomy_levels():
         (lambda: Schema({"a": 3}), "Numeric or Categorical"),
         (lambda: Schema.from_toml("[columns.age]\nlow = 0\nhihg = 3\nbins = 3"), "did you mean 'high'"),
         (lambda: Schema.from_toml("[colums.age]\nlow = 0"), "did you mean 'columns'"),
-        (lambda: Schema.from_toml("[columns.age]\ntype = 'number'"), "'categorical' or 'numeric'"),
+        (lambda: Schema.from_toml("[columns.age]\ntype = 'number'"), "no columns of type 'number'; did you mean 'numeric'"),
         (lambda: Schema.from_toml("[columns.age]\nlow = 0\nhigh = 9"), "column 'age': a numeric column needs bins"),
         (lambda: Schema.from_toml("[unit]\nperson = 'x'\n[columns.a]\nvalues = [1]"), "rows_per_person"),
         (lambda: Schema.from_toml("[columns\n"), "not valid TOML"),

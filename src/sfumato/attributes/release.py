@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -163,10 +163,13 @@ class AttributeRelease(Result):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The release that `to_dict` wrote down as `data`."""
+        policy, promise = Policy.from_json(data["policy"]), Guarantee.from_dict(data["guarantee"])
+        # In the order of the policy: whoever stores it may sort its keys, and its words are to stay the same.
+        each = {name: promise.attributes[name] for name in policy.attributes if name in promise.attributes}
         return cls(
             np.array(data["counts"], dtype=np.int64),
-            Policy.from_json(data["policy"]),
-            Guarantee.from_dict(data["guarantee"]),
+            policy,
+            replace(promise, attributes=each),
             recipient=data["recipient"],
             warnings=tuple(data["warnings"]),
             shares=tuple((parts, times) for parts, times in data["shares"]),

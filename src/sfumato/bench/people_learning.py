@@ -64,7 +64,7 @@ def learn(
                 granted = np.floor(draw_budgets(profile, train, rng) * 1000 + 1e-9) / 1000
                 for number, mechanism in enumerate(("minimum", "threshold", "sampling", "partition", "weighted")):
                     seed = Seeded(10_000 * repeat + 10 * number + len(profile))
-                    model = models[loss](bounds=(-1, 1), classes=[0, 1], mechanism=mechanism, source=seed)
+                    model = models[loss](bounds=(-1, 1), classes=[0, 1], budgeting=mechanism, source=seed)
                     model.fit(X[a], y[a], budgets=granted)
                     if mechanism == "partition":
                         scores.setdefault("averaged", []).append(_measure(model.decision_function(X[b]), y[b]))

@@ -1,7 +1,8 @@
 """Classifiers: mechanisms that return a model, as scikit-learn estimators.
 
 Every estimator takes `epsilon` and what is public (a schema, bounds, classes) and has a `guarantee_` after fit. They load
-when they are used: scikit-learn takes a moment.
+when they are used: scikit-learn takes a moment. `__all__` lists the estimators; beside them there are `Model`, what a
+release of the kind "model" gives, and `check_pipeline`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from sfumato.classifiers.linear.functional import FunctionalMechanism
     from sfumato.classifiers.linear.local_search import PrivGene, PrivLocal
     from sfumato.classifiers.linear.output_perturbation import OutputPerturbation
+    from sfumato.classifiers.pipelines import check_pipeline as check_pipeline
+    from sfumato.classifiers.released import Model as Model
     from sfumato.classifiers.search import PrivateSearch
 
 _NAMES = {
@@ -28,6 +31,7 @@ _NAMES = {
     "FunctionalMechanism": "linear.functional",
     "HistogramClassifier": "counting.histogram",
     "Majority": "counting.baselines",
+    "Model": "released",
     "OutputPerturbation": "linear.output_perturbation",
     "PrivGene": "linear.local_search",
     "PrivLocal": "linear.local_search",
@@ -38,6 +42,7 @@ _NAMES = {
     "PrivateNaiveBayes": "counting.naive_bayes",
     "PrivateSVM": "linear.erm",
     "PrivateSearch": "search",
+    "check_pipeline": "pipelines",
 }
 
 __all__ = [

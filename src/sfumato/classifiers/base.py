@@ -8,7 +8,8 @@ state the right weights and spreads. `takes_budgets` says whether `fit` takes ev
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,10 +18,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.classifiers.fits import CountedFits
+from sfumato.classifiers.learning import Learner
 from sfumato.classifiers.linear.proportion import Tiers, most_often
 from sfumato.classifiers.weighing import ALIKE, Weighing, roster_of
 from sfumato.errors import InputError
-from sfumato.privacy import SECURE, Charge, Epsilon, Exact, Meter, Nano, Source, positive_nano
+from sfumato.ledger import Ledger
+from sfumato.privacy import SECURE, Charge, Epsilon, Exact, Meter, Nano, PersonBudgets, Source, positive_nano
 from sfumato.records.coding import Coding
 from sfumato.records.opened import need_rows
 from sfumato.records.records import Records
@@ -30,7 +33,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateClassifier(CountedFits, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateClassifier(Learner, CountedFits, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators.
 
     Parameters
@@ -45,6 +48,10 @@ class PrivateClassifier(CountedFits, ClassifierMixin, BaseEstimator):  # type: i
         Public classes, if the schema has no target column.
     source : Source, optional
         Random bits; secure unless given. `Seeded` is for experiments: the guarantee then says *not private*.
+    ledger : Ledger, path or address, optional
+        Where every fit is charged before a row is read (see `charging`).
+    dataset : str, optional
+        The name of the table in that ledger.
 
     Attributes
     ----------
@@ -60,6 +67,8 @@ class PrivateClassifier(CountedFits, ClassifierMixin, BaseEstimator):  # type: i
     target: str | None = None
     classes: Any = None
     source: Source | None = None
+    ledger: Ledger | str | Path | None = None
+    dataset: str | None = None
 
     def fit(self, X: Any, y: Any) -> Any:
         """Train, and set `guarantee_`.
@@ -94,7 +103,8 @@ class PrivateClassifier(CountedFits, ClassifierMixin, BaseEstimator):  # type: i
         self._coding = coding
         self.classes_ = coding.classes
         self.n_features_in_ = len(coding.attributes)
-        self._train(records, meter)
+        with self._charged(meter):
+            self._train(records, meter)
         self.meter_ = meter
         self.guarantee_ = meter.guarantee()
         self._count_fit(X, self.guarantee_.nano, private=meter.private)
@@ -103,15 +113,24 @@ class PrivateClassifier(CountedFits, ClassifierMixin, BaseEstimator):  # type: i
     def predict_proba(self, X: Any) -> Floats:
         """Class probabilities of the rows of `X`, one column per class."""
         check_is_fitted(self, "guarantee_")
-        scores = self._scores(self._coding.leaves(X))
-        scores = scores - scores.max(axis=1, keepdims=True)
-        share = np.exp(np.maximum(scores, -700.0))
-        return np.asarray(share / share.sum(axis=1, keepdims=True))
+        return self._coded_shares(self._coding.leaves(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class labels of the rows of `X`."""
         check_is_fitted(self, "guarantee_")
-        return np.asarray(self.classes_[self._scores(self._coding.leaves(X)).argmax(axis=1)])
+        return self._coded_labels(self._coding.leaves(X))
+
+    def _coded_shares(self, leaves: NDArray[np.int32]) -> Floats:
+        scores = self._scores(leaves)
+        scores = scores - scores.max(axis=1, keepdims=True)
+        share = np.exp(np.maximum(scores, -700.0))
+        return np.asarray(share / share.sum(axis=1, keepdims=True))
+
+    def _coded_labels(self, leaves: NDArray[np.int32]) -> NDArray[Any]:
+        return np.asarray(self.classes_[self._scores(leaves).argmax(axis=1)])
+
+    def _learn(self, records: Exact[Any], meter: Meter, budgets: PersonBudgets | None) -> None:
+        self._train(records, meter)
 
     def _budget(self, meter: Meter) -> Nano:
         """What the steps may cost one unit of weight: the limit divided by the rows that a person may own."""
@@ -193,6 +212,16 @@ class CountingClassifier(PrivateClassifier):
         made = self._fit(X, y, budgets, self.tiers)
         self.parameters_ = dict(self._weighing.about)
         return made
+
+    def _learn(self, records: Exact[Any], meter: Meter, budgets: PersonBudgets | None) -> None:
+        """From coded records; with budgets from pairs of records and the person group of each, which decides the weight."""
+        most_often(self.tiers)
+        self._weighing = ALIKE if budgets is None else Weighing.of(budgets, self.tiers)
+        if budgets is not None:
+            each = self._weighing.groups
+            records = records.map(lambda both: replace(both[0], weights=each[both[1]]))
+        self._train(records, meter)
+        self.parameters_ = dict(self._weighing.about)
 
 
 def size_step(

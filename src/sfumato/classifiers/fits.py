@@ -44,6 +44,11 @@ def accounted() -> Iterator[None]:
         _accounted.reset(token)
 
 
+def is_accounted() -> bool:
+    """Whether whoever makes the fits adds them up."""
+    return _accounted.get()
+
+
 class CountedFits:
     """An estimator whose fits are counted, its clones' with them."""
 

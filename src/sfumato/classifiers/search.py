@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,15 +29,18 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sfumato.classifiers.charging import charged
 from sfumato.classifiers.fits import accounted
 from sfumato.classifiers.linear.inputs import flat_labels, label_codes, plain
+from sfumato.classifiers.model_file import write_model
 from sfumato.errors import InputError, PrivacyError
+from sfumato.ledger import Ledger
 from sfumato.privacy import SECURE, Charge, Epsilon, Exact, Meter, Nano, Source, Terms, as_epsilon, positive_nano
 from sfumato.records.opened import need_rows
 from sfumato.records.owners import owners_in, within_cap
 
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
-_SET_HERE = ("epsilon", "source", "schema", "target", "classes", "neighbours")
+_SET_HERE = ("epsilon", "source", "schema", "target", "classes", "neighbours", "ledger", "dataset")
 
 
 def _best_has(name: str) -> Any:
@@ -59,6 +63,8 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         Share of ε for the choice; the candidates have the rest in equal parts.
     source : Source, optional
         Random bits; secure unless given.
+    ledger, dataset
+        Where the whole search is charged, once; see `PrivateClassifier`.
 
     Examples
     --------
@@ -76,6 +82,8 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     epsilon: Epsilon = 1.0
     choice: float = 0.1
     source: Source | None = None
+    ledger: Ledger | str | Path | None = None
+    dataset: str | None = None
 
     def fit(self, X: Any, y: Any) -> Any:
         """Fit every candidate, choose one, and set `best_estimator_`, `best_params_`, `best_index_` and `guarantee_`.
@@ -103,14 +111,17 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             raise InputError("X and y have different lengths: one label per row is needed")
         meter = Meter.under(terms.up_to(Charge(nano)), source=self.source or SECURE)
         models = []
-        for number, parameters in enumerate(candidates):
-            meter.charge(rate=each, label=f"fit of candidate {number + 1} of {len(candidates)}")
-            models.append(self._fitted(parameters, Nano(each * terms.factor), X, y, meter))
         counting = None if terms.person is None else owners_in(X, terms.person)
-        scores = Exact.reading(
-            lambda: _right(models, X, labels, counting, terms.rows_per_person), rows_per_person=terms.rows_per_person
-        )
-        self.best_index_ = meter.choose(scores, rate=for_choice, spread=1, label="choice of a candidate")
+        with charged(self, meter) as entry:
+            for number, parameters in enumerate(candidates):
+                meter.charge(rate=each, label=f"fit of candidate {number + 1} of {len(candidates)}")
+                models.append(self._fitted(parameters, Nano(each * terms.factor), X, y, meter))
+            scores = Exact.reading(
+                lambda: _right(models, X, labels, counting, terms.rows_per_person), rows_per_person=terms.rows_per_person
+            )
+            self.best_index_ = meter.choose(scores, rate=for_choice, spread=1, label="choice of a candidate")
+        if entry is not None:
+            self.ledger_entry_, self.ledger_spent_ = entry.id, entry.spent()
         self.best_estimator_, self.best_params_ = models[self.best_index_], candidates[self.best_index_]
         self.candidates_ = candidates
         self.classes_, self.n_features_in_ = self.best_estimator_.classes_, self.best_estimator_.n_features_in_
@@ -133,6 +144,16 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         """Signed scores of the rows of `X`, by the chosen model."""
         check_is_fitted(self, "best_estimator_")
         return np.asarray(self.best_estimator_.decision_function(X))
+
+    def to_portable(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The chosen model as plain JSON and arrays, with the promise of the whole search; see `PrivateClassifier`."""
+        check_is_fitted(self, "best_estimator_")
+        header, arrays = self.best_estimator_.to_portable()
+        return header | {"guarantee": self.guarantee_.to_dict()}, arrays
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the chosen model to `folder`, with the promise of the whole search; `sfumato.load` reads it back."""
+        return write_model(Path(folder), *self.to_portable())
 
     def _candidates(self) -> list[dict[str, Any]]:
         known = self.estimator.get_params() if hasattr(self.estimator, "get_params") else {}
@@ -160,6 +181,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
 
     def _fitted(self, parameters: dict[str, Any], nano: Nano, X: Any, y: Any, meter: Meter) -> Any:
         model = clone(self.estimator).set_params(**parameters, epsilon=as_epsilon(nano), source=self.source)
+        model.set_params(ledger=None, dataset=None)  # the search was charged for all of them
         with accounted():
             model.fit(X, y)
         promised = model.guarantee_

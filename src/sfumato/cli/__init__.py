@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from sfumato.cli import artefacts, checks, demo, experiments, imports, ledgers, mechanisms, people, plans, profiles
+from sfumato.cli import artefacts, checks, demo, experiments, imports, ledgers, mechanisms, people, plans, predict, profiles
 from sfumato.cli.app import app
 from sfumato.errors import SfumatoError
 
@@ -25,6 +25,7 @@ __all__ = [
     "mechanisms",
     "people",
     "plans",
+    "predict",
     "profiles",
 ]
 

@@ -88,7 +88,7 @@ def kind_record(kind: str) -> dict[str, Any]:
     return {
         "summary": entry.summary,
         "parameters": [_parameter_record(p) for p in entry.parameters],
-        "mechanisms": [_mechanism_record(m) for m in registered(kind)],
+        "mechanisms": [_mechanism_record(m) for m in (*registered(kind), *registered(f"{kind} by"))],
     }
 
 

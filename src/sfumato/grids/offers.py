@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -24,14 +24,23 @@ from sfumato.tables.dataset import Dataset
 from sfumato.tables.predicates import Where
 from sfumato.tables.schema import Schema
 
+Purpose = Literal["classification", "general"]
+PURPOSES: tuple[str, ...] = get_args(Purpose)
 PARAMETERS = (
     Parameter("target", "text", "the column to predict", required=True),
+    Parameter(
+        "purpose",
+        "text",
+        "what the table is for: predicting `target`, or all columns alike",
+        "classification",
+        choices=PURPOSES,
+    ),
     Parameter("attributes", "texts", "the predictors to consider; every other column if left out"),
 )
 
 
 def offers(request: Request, facts: Facts) -> list[Offer]:
-    """The ways to publish a table for classification, best first.
+    """The ways to publish a synthetic table, best first for its purpose.
 
     Parameters
     ----------
@@ -57,6 +66,7 @@ def offers(request: Request, facts: Facts) -> list[Offer]:
         rows=facts.rows if facts.budgets is None and request.where is None else None,
         where=request.where,
         attributes=given["attributes"],
+        purpose=given["purpose"] or "classification",
         mechanism=request.mechanism,
         parameters=registered("synthesize", request.mechanism).check(request.parameters, place) if named else None,
     )
@@ -71,10 +81,11 @@ def preview_synthesize(
     budgets: PersonBudgets | None = None,
     where: Where = None,
     attributes: Sequence[str] | None = None,
+    purpose: str = "classification",
     mechanism: str = AUTO,
     parameters: Mapping[str, Any] | None = None,
 ) -> list[Offer]:
-    """The ways to publish a table for classification, best first (by the bench; see docs/grids.md).
+    """The ways to publish a synthetic table, best first for its purpose (by the bench; see docs/grids.md).
 
     Parameters
     ----------
@@ -92,6 +103,8 @@ def preview_synthesize(
         Only these rows.
     attributes : sequence of str, optional
         The predictors to consider; every other column if left out.
+    purpose : "classification" or "general"
+        What the table is for: predicting the target, or all columns alike.
     mechanism : str
         A mechanism that must be among the offers: if it cannot be, the reason is raised. Others that cannot are left out.
     parameters : mapping, optional
@@ -108,6 +121,8 @@ def preview_synthesize(
     >>> schema = Schema({"age": Numeric(0, 80, bins=8), "ill": Categorical(["no", "yes"])})
     >>> [o.mechanism for o in preview_synthesize(schema=schema, target="ill", epsilon=0.5)]
     ['privpfc', 'diffgen', 'pph', 'privbayes', 'uniform-grid']
+    >>> preview_synthesize(schema=schema, target="ill", epsilon=0.5, purpose="general")[0].mechanism
+    'privbayes'
     """
     return offers_under(
         replace(schema.terms, budgets=budgets),
@@ -117,6 +132,7 @@ def preview_synthesize(
         rows=rows,
         where=where,
         attributes=attributes,
+        purpose=purpose,
         mechanism=mechanism,
         parameters=parameters,
     )
@@ -131,12 +147,15 @@ def offers_under(
     rows: int | None,
     where: Where,
     attributes: Sequence[str] | None,
+    purpose: str,
     mechanism: str,
     parameters: Mapping[str, Any] | None,
 ) -> list[Offer]:
     """The same for whom the `terms` protect; the other arguments are those of `preview_synthesize`."""
     if parameters and mechanism == AUTO:
         raise InputError(f"`{next(iter(parameters))}` is a parameter of a mechanism: name the mechanism as well")
+    if purpose not in PURPOSES:
+        raise InputError(f"purpose is {' or '.join(map(repr, PURPOSES))}, got {purpose!r}")
     budgets = terms.budgets
     if budgets is None and epsilon is not None:
         positive_nano(epsilon)
@@ -144,7 +163,7 @@ def offers_under(
     asked = {"target": target, "epsilon": epsilon, "budgets": budgets, "rows": rows, "attributes": attributes}
     found: list[Offer] = []
     refused: InputError | None = None
-    for entry in ranked("synthesize", "classification"):
+    for entry in ranked("synthesize", purpose):
         named = entry.name == mechanism
         try:
             publisher: Publisher = entry.make(**asked, **(parameters or {} if named else {}))

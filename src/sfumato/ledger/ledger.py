@@ -89,6 +89,14 @@ class Ledger:
     def __repr__(self) -> str:
         return f"Ledger({self.location!r})"
 
+    def __deepcopy__(self, _memo: Any) -> Ledger:
+        """Itself: a copy of what holds a ledger writes into the same book."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its place: in another process the same ledger is opened again, and never a new one made."""
+        return _opened_again, (self.location,)
+
     def register(
         self,
         dataset: str,
@@ -314,3 +322,7 @@ class Ledger:
         from sfumato.ledger import queries
 
         queries.verify(self._store, dataset)
+
+
+def _opened_again(location: str) -> Ledger:
+    return Ledger.open(location, create=False)

@@ -46,7 +46,7 @@ def question(request: str) -> tuple[str | None, tuple[str, ...], str | None]:
     named: dict[str, None] = {}  # keeps the order and drops repetitions
     for place in (asked, asked.get("parameters"), asked.get("options")):  # options: what parameters were called once
         if isinstance(place, dict):
-            for key in ("column", "columns", "target", "attributes"):
+            for key in ("column", "columns", "by", "target", "attributes"):
                 found = place.get(key)
                 names = found if isinstance(found, list) else [found]
                 named.update((name, None) for name in names if isinstance(name, str))

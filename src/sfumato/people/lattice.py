@@ -45,6 +45,7 @@ def lattice_between(
     budgets: PersonBudgets,
     *,
     integer: bool = False,
+    whole: int | None = None,
     steps: int | None = None,
     most: int = MOST_POINTS,
 ) -> Lattice:
@@ -58,6 +59,8 @@ def lattice_between(
         Who takes part with which budget: public, and all that the noise depends on.
     integer : bool
         Whether the column holds whole numbers.
+    whole : int, optional
+        Steps of the coarsest lattice on which nothing is rounded, if there is one: of whole numbers, decimals or days.
     steps : int, optional
         Asked for by name; what it rounds is accounted for like any other rounding.
     most : int
@@ -74,7 +77,7 @@ def lattice_between(
     Lattice(low=0.0, high=1000000000000.0, steps=1000000000, exact=False)
     """
     width = Fraction(str(high)) - Fraction(str(low))
-    whole = int(width) if integer else None
+    whole = int(width) if integer else whole
     if steps is None:
         steps = whole if whole is not None and whole <= most else _finest(width, most, steps_needed(budgets))
     return Lattice(float(low), float(high), steps, whole is not None and steps % whole == 0)

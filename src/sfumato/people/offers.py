@@ -194,9 +194,9 @@ def _readable(found: list[Offer]) -> list[Offer]:
 
 def lattice(facts: Facts, column: str, budgets: PersonBudgets, steps: int | None = None, *, halved: bool = False) -> Lattice:
     """The lattice of a numeric column, from public facts; `halved` where the engine cuts every step in two."""
-    bounds, whole = facts.schema.lattice(column, 1), facts.schema[column].whole_steps is not None
+    bounds, whole = facts.schema.lattice(column, 1), facts.schema[column].whole_steps
     most = MOST_POINTS // 2 if halved else MOST_POINTS
-    return lattice_between(bounds.low, bounds.high, budgets, integer=whole, steps=steps, most=most)
+    return lattice_between(bounds.low, bounds.high, budgets, whole=whole, steps=steps, most=most)
 
 
 def _terms(request: Request, facts: Facts) -> Terms:

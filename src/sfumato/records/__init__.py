@@ -6,7 +6,7 @@
 from sfumato.records.attributes import Attribute, attribute_of, attributes_of
 from sfumato.records.coding import Coding, cells_of, leaves_of, leaves_of_frame
 from sfumato.records.levels import Levels
-from sfumato.records.reading import read_records
+from sfumato.records.reading import read_members, read_records, read_rows
 from sfumato.records.records import Records
 
 __all__ = [
@@ -19,5 +19,7 @@ __all__ = [
     "cells_of",
     "leaves_of",
     "leaves_of_frame",
+    "read_members",
     "read_records",
+    "read_rows",
 ]

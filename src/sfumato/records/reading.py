@@ -58,6 +58,63 @@ def read_records(
     return found.map(lambda rows: records_of_cells(*rows, attributes, dataset.schema[target]))
 
 
+def read_rows(dataset: Dataset, attributes: Sequence[Attribute], target: str, *, where: Where = None) -> Exact[Records]:
+    """Every record as a row of its own, in the order of their cells: what a learner needs that looks at records one by one.
+
+    The engine counts distinct rows, as for `read_records`, so all engines give the same rows in the same order.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The private table.
+    attributes : sequence of Attribute
+        The columns to read.
+    target : str
+        The column with the classes.
+    where : predicate, optional
+        Only rows that it holds for.
+
+    Returns
+    -------
+    Exact of Records
+    """
+    return read_records(dataset, attributes, target, where=where).map(Records.expanded)
+
+
+def read_members(
+    dataset: Dataset, attributes: Sequence[Attribute], target: str, budgets: PersonBudgets, *, where: Where = None
+) -> Exact[tuple[Records, NDArray[np.int64]]]:
+    """Every record as a row of its own, and the person group that each belongs to; see `PersonalTable` for who that is.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The private table, with its roster.
+    attributes : sequence of Attribute
+        The columns to read.
+    target : str
+        The column with the classes.
+    budgets : PersonBudgets
+        The person groups.
+    where : predicate, optional
+        Only rows that it holds for.
+
+    Returns
+    -------
+    Exact of (Records, int64 array)
+    """
+    names = [*(a.name for a in attributes), target]
+    domain = dataset.schema[target]
+
+    def rows_of(found: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]) -> tuple[Records, NDArray[np.int64]]:
+        groups, cells, counts = found
+        order = np.lexsort((*cells.T[::-1], groups))  # engines give groups in any order
+        kept = np.repeat(order, counts[order])
+        return records_of_cells(cells[kept], None, attributes, domain), groups[kept]
+
+    return PersonalTable(dataset, budgets).group_rows(names, where).map(rows_of)
+
+
 def records_of_cells(
     codes: NDArray[np.integer], counts: NDArray[np.int64] | None, attributes: Sequence[Attribute], target: Domain
 ) -> Records:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -67,6 +67,18 @@ class Records:
             code = code * size + self.taxonomies[j].maps[level][self.leaves[:, j]]
         k = len(self.class_labels)
         return weighted_bincount(code, self.weights, k * prod(shape)).reshape(k, *shape)
+
+    def expanded(self) -> Records:
+        """Every record as a row of its own, where the weights are numbers of records.
+
+        >>> rows = Records((Levels.flat("sex", ["F", "M"]),), np.array([[0], [1]]), np.array([0, 1]), ("no", "yes"))
+        >>> replace(rows, weights=np.array([1, 2])).expanded().leaves[:, 0].tolist()
+        [0, 1, 1]
+        """
+        if self.weights is None:
+            return self
+        rows = np.repeat(np.arange(len(self.leaves)), self.weights)
+        return replace(self, leaves=np.asfortranarray(self.leaves[rows]), classes=self.classes[rows], weights=None)
 
     def compressed(self) -> Records:
         """Equal rows merged: fewer rows to pass over when the domain is small."""

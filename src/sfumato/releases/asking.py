@@ -42,6 +42,7 @@ class Asked(Common, total=False):
     of: str | None
     target: str | None
     attributes: Sequence[str] | None
+    estimator: str | None
     selectivity: float | None
     steps: int | None
     purpose: str | None

@@ -104,8 +104,9 @@ def _parameters(request: Request) -> Iterator[Parameter]:
     kind = all_kinds().get(request.kind)
     if kind is not None:
         yield from kind.parameters
-        if any(m.name == request.mechanism for m in mechanisms(request.kind)):
-            yield from mechanism(request.kind, request.mechanism).parameters
+        answers = kind.name_with(request.parameters)
+        if any(m.name == request.mechanism for m in mechanisms(answers)):
+            yield from mechanism(answers, request.mechanism).parameters
 
 
 def _named(value: Any, schema: Schema) -> Iterator[str]:

@@ -72,19 +72,8 @@ def schema_record(priced: Priced) -> dict[str, Any]:
     return {
         "digest": schema_digest(priced.facts),
         **schema.about.to_plain(),
-        "columns": {name: schema.note(name).sentence(name, in_words(schema[name])) for name in names},
+        "columns": {name: schema.note(name).sentence(name, schema[name].told()) for name in names},
     }
-
-
-def in_words(domain: Any) -> str:
-    """A domain as a reader of the figures must know it: what values were clamped to, or which are listed."""
-    low, high = getattr(domain, "low", None), getattr(domain, "high", None)
-    labels = domain.labels()
-    if low is not None:
-        beyond = "clamped to these bounds" if getattr(domain, "outside", "clamp") == "clamp" else "counted as other"
-        return f"from {low:,} to {high:,}, values beyond {beyond}"
-    shown = ", ".join(labels[:12]) + (f" and {len(labels) - 12} more" if len(labels) > 12 else "")
-    return f"one of {shown}"
 
 
 def charge_record(charge: Charge) -> dict[str, Any]:

@@ -151,6 +151,9 @@ def write(folder: Path, result: Result, made: Mapping[str, Any]) -> dict[str, An
         tables = getattr(result, "extra_tables", None)
         for name, frame in (tables() if callable(tables) else {}).items():
             frame.to_parquet(partial / f"{name}.parquet", index=False)
+        files = getattr(result, "extra_files", None)
+        for name, data in (files() if callable(files) else {}).items():
+            (partial / name).write_bytes(data)
         whole: dict[str, Any] = json.loads(_json_text(made)) | {
             "files": {p.name: _digest(p) for p in sorted(partial.iterdir())}
         }

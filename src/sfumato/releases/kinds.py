@@ -25,6 +25,7 @@ KindName = Literal[
     "table",
     "top",
     "synthesize",
+    "model",
     "profile",
 ]
 
@@ -41,6 +42,18 @@ class Kind:
     parameters: tuple[Parameter, ...]
     offers: Callable[[Request, Facts], list[Offer]]
     filtered: bool = False
+    also: str = "mechanism"
+
+    def spelt(self, given: Mapping[str, Any], place: str) -> Mapping[str, Any]:
+        """The keys of a request, its mechanism under that name where the kind has another word for it (`also`)."""
+        if self.also == "mechanism" or self.also not in given:
+            return given
+        named, other = given[self.also], given.get("mechanism")
+        if other is not None and named is not None and other != named:
+            raise InputError(f"{place} names {self.also} {named!r} and mechanism {other!r}, which mean the same: keep one")
+        if named is not None and not isinstance(named, str):
+            raise InputError(f"`{self.also}` of {place} is the name of one, a text, or {AUTO!r}; got {named!r}")
+        return {k: v for k, v in given.items() if k != self.also} | {"mechanism": named if other is None else other}
 
     def check(self, given: Mapping[str, Any], chosen: str, place: str) -> dict[str, Any]:
         """The keys of the kind and of the named mechanism, each of its type; anything else is refused with a hint."""
@@ -62,7 +75,7 @@ class Kind:
         owners = [m.name for m in mechanisms(answers) if any(p.name == key for p in m.parameters)]
         if owners:
             return f"it is a parameter of {' and '.join(owners)}: say mechanism = {owners[0]!r} as well"
-        return nearest(key, [*COMMON, *known])
+        return nearest(key, [*COMMON, *([] if self.also == "mechanism" else [self.also]), *known])
 
 
 COMMON = ("name", "kind", "mechanism", "epsilon", "share", "recipient", "where", "independent")
@@ -71,6 +84,8 @@ COMMON = ("name", "kind", "mechanism", "epsilon", "share", "recipient", "where",
 @cache
 def all_kinds() -> Mapping[str, Kind]:
     """Every kind by its name in a plan."""
+    from sfumato.classifiers.offers import PARAMETERS as MODEL
+    from sfumato.classifiers.offers import offers as models
     from sfumato.grids.offers import PARAMETERS as SYNTHESIZE
     from sfumato.grids.offers import offers as grids
     from sfumato.histograms.offers import PARAMETERS as HISTOGRAM
@@ -116,6 +131,9 @@ def all_kinds() -> Mapping[str, Kind]:
         Kind("table", "rows per cell of several columns, with margins that add up", TABLE, tables, filtered=True),
         Kind("top", "the most frequent values of a column", TOP, top, filtered=True),
         Kind("synthesize", "a synthetic table for predicting `target`", SYNTHESIZE, grids, filtered=True),
+        Kind(
+            "model", "a classifier that predicts `target` (`estimator` is its mechanism)", MODEL, models, True, "estimator"
+        ),
         Kind("profile", "totals of the attributes that items have, by a catalogue", PROFILE, profiles, filtered=True),
     )
     return {kind.name: kind for kind in found}

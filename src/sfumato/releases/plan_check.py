@@ -130,7 +130,7 @@ def _schema(path: Path | None, mistakes: Mistakes) -> Schema | None:
         for sentence in blanks_of(document or {}):
             mistakes.add(InputError(sentence))
         for part in _parts_of_schema(document or {}) if mistakes.times == before else ():
-            mistakes.note(partial(Schema.from_mapping, part, what=str(path)))
+            mistakes.note(partial(Schema.from_mapping, part, what=str(path), folder=path.parent))
         if mistakes.times == before:
             mistakes.add(error)
         return None

@@ -39,10 +39,11 @@ def parse_request(
     mistakes = mistakes or Mistakes()
     before = mistakes.times
     note = mistakes.note
-    table = note(lambda: table_of(given, place))
-    if table is None:
+    written = note(lambda: table_of(given, place))
+    if written is None:
         return None
-    kind = note(lambda: kind_of(text_of(table, "kind", place), place))
+    kind = note(lambda: kind_of(text_of(written, "kind", place), place))
+    table = written if kind is None else note(partial(kind.spelt, written, place)) or written
     name = note(lambda: _name(text_of(table, "name", place), place))
     place = place if name is None else f"release {name!r}"
     for key in ("mechanism", "recipient", "where"):

@@ -11,6 +11,7 @@ from sfumato.releases.figure_questions import FigureQuestions
 
 if TYPE_CHECKING:
     from sfumato.attributes import Profiled
+    from sfumato.classifiers.released import Model
     from sfumato.grids import Network, Synopsis
     from sfumato.histograms import Histogram
     from sfumato.statistics import CrossTable, TopValues
@@ -118,9 +119,10 @@ class Questions(FigureQuestions):
         target: str,
         where: str | None = None,
         attributes: Sequence[str] | None = None,
+        purpose: str | None = None,
         **common: Unpack[Common],
     ) -> Synopsis | Network:
-        """A synthetic table for predicting `target`.
+        """A synthetic table for predicting `target`, or for everything.
 
         Parameters
         ----------
@@ -130,6 +132,8 @@ class Questions(FigureQuestions):
             The condition.
         attributes : sequence of str, optional
             The predictors to consider; every other column if left out.
+        purpose : "classification" or "general", optional
+            What it is for: predicting `target` (the default), or all columns alike.
         common
             What the price is and who pays it: see the class.
 
@@ -137,7 +141,7 @@ class Questions(FigureQuestions):
         -------
         Synopsis or Network
         """
-        asked = {"target": target, "where": where, "attributes": attributes}
+        asked = {"target": target, "where": where, "attributes": attributes, "purpose": purpose}
         return cast("Synopsis | Network", self._release("synthesize", asked, common))
 
     def profile(
@@ -170,3 +174,35 @@ class Questions(FigureQuestions):
         """
         asked = {"column": column, "catalogue": catalogue, "budgets": budgets, "where": where}
         return cast("Profiled", self._release("profile", asked, common))
+
+    def model(
+        self,
+        *,
+        target: str,
+        estimator: str | None = None,
+        where: str | None = None,
+        attributes: Sequence[str] | None = None,
+        **common: Unpack[Common],
+    ) -> Model:
+        """A classifier that predicts `target`, trained where the table lives and charged as every other release.
+
+        Parameters
+        ----------
+        target : str
+            The column to predict; categorical in the schema.
+        estimator : str, optional
+            A name of `sfumato mechanisms model`, such as "naive-bayes" or "logistic-regression"; `mechanism` means the
+            same. By default the best by the measured comparison.
+        where : str, optional
+            The condition.
+        attributes : sequence of str, optional
+            The predictors; every other column if left out.
+        common
+            What the price is and who pays it: see the class.
+
+        Returns
+        -------
+        Model
+        """
+        asked = {"target": target, "estimator": estimator, "where": where, "attributes": attributes}
+        return cast("Model", self._release("model", asked, common))

@@ -40,8 +40,11 @@ _QUESTIONS = {
     "count": "How many records there are",
     "sum": "The sum of {columns}",
     "mean": "The average of {columns}",
+    "variance": "How far {columns} is spread",
+    "proportion": "The share of records for which a condition holds",
     "histogram": "How many records there are by {columns}",
     "synthesize": "A made-up table that resembles the real one in {columns}",
+    "model": "A rule that guesses {columns}",
     "head counts": "How many people chose each tier",
 }
 

@@ -95,7 +95,9 @@ def _question(made: Mapping[str, Any]) -> str:
     asked = made["asked"]
     of = asked.get("column") or " x ".join(asked.get("columns") or ()) or asked.get("target")
     subject = f"{made['kind']} of {of} in {made['dataset']}" if of else f"{made['kind']} in {made['dataset']}"
-    return subject + (f", where {asked['where']}" if asked.get("where") else "")
+    by = f", by {' x '.join(asked['by'])}" if asked.get("by") else ""
+    base = f", of those with {asked['of']}" if asked.get("of") else ""
+    return subject + by + (f", where {asked['where']}" if asked.get("where") else "") + base
 
 
 def _flat(parameters: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

@@ -17,7 +17,7 @@ from sfumato.privacy.units import Epsilon
 from sfumato.releases import folder as folders
 from sfumato.releases.asking import Asked, Preview
 from sfumato.releases.asking_price import waits
-from sfumato.releases.certificate import certificate, in_words
+from sfumato.releases.certificate import certificate
 from sfumato.releases.heads import WithHeads, private_facts, seen_beforehand, try_out
 from sfumato.releases.keeping import Kept, warn_of
 from sfumato.releases.kinds import KindName
@@ -282,7 +282,7 @@ class Table(Questions, WithHeads):
 
     def _repr_html_(self) -> str:
         """For notebooks: the public domains of the columns. Nothing is read."""
-        said = {n: self.schema.note(n).sentence(n, in_words(self.schema[n])) for n in self.schema.names}
+        said = {n: self.schema.note(n).sentence(n, self.schema[n].told()) for n in self.schema.names}
         rows = (f"<tr><td>{escape(name)}</td><td>{escape(words)}</td></tr>" for name, words in said.items())
         caption = ": ".join(filter(None, (self.name, self.schema.about.title, self.schema.about.description)))
         return f"<table><caption>{escape(caption)}</caption>{''.join(rows)}</table>"

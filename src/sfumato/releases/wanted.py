@@ -24,7 +24,7 @@ Pricing = Callable[[Request], Priced]
 
 Unit = Literal["epsilon", "share"]
 MOST_EPSILON = 1000
-_GRID = 4  # prices per decade that are tried before one is narrowed down
+_GRID = 3  # prices per decade that are tried before one is narrowed down
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,8 @@ def needed(
         return seen[nano][0]
 
     top = NANO if unit == "share" else MOST_EPSILON * NANO
-    grid = [int(n) for n in np.unique(np.geomspace(NANO // 10**6, top, 1 + _GRID * len(str(top // 1000))).astype(np.int64))]
+    least, steps = (NANO // 10**4, 4) if unit == "share" else (NANO // 10**6, 9)
+    grid = [int(n) for n in np.geomspace(least, top, 1 + _GRID * steps)]
     best = next((i for i, nano in enumerate(grid) if at(nano) <= error), None)
     if best is None:
         raise InputError(_unreachable(request, min(seen.values(), key=lambda found: found[0]), error, unit))
@@ -163,16 +164,25 @@ def half_width(confidence: float) -> float:
 
 
 def _narrowed(at: Callable[[int], float], low: int, high: int, error: float) -> int:
-    """The price between two at which the error is first reached: straight lines in logarithms, and halves."""
+    """The price between two at which the error is first reached.
+
+    A straight line in logarithms, which most errors follow, then a small step to the other side of it; halves now and then.
+    """
     turn = 0
     while high - low > 1:
         first, last = at(low), at(high)
-        guess = (low + high) // 2
+        guess, step = (low + high) // 2, max(1, (high - low) // 64)
         if turn % 3 < 2 and np.isfinite(first) and first > last > 0:
-            part = np.log(first / error) / np.log(first / last)
-            guess = int(low * (high / low) ** float(np.clip(part, 0.0, 1.0))) + turn % 2
-        guess = min(max(guess, low + 1), high - 1)
-        low, high = (low, guess) if at(guess) <= error else (guess, high)
+            part = float(np.clip(np.log(first / error) / np.log(first / last), 0.0, 1.0))
+            guess = int(low * (high / low) ** part)
+        for _ in range(2):
+            guess = min(max(guess, low + 1), high - 1)
+            if at(guess) <= error:
+                high, guess = guess, guess - step
+            else:
+                low, guess = guess, guess + step
+            if high - low <= 1:
+                break
         turn += 1
     return high
 

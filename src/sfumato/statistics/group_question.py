@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from sfumato.histograms.bins import Bins
 from sfumato.histograms.estimation.measurements import noise_quantile
-from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.privacy import NANO, Exact
-from sfumato.statistics.ratios import share_intervals
+from sfumato.statistics.ratios import laplace_quantile, share_intervals
 from sfumato.statistics.shares import Integers, Noisy, Sums, shared_out, signed
 from sfumato.statistics.shrinking import plain_errors, plain_means
 from sfumato.tables.moments import Moments
@@ -134,7 +133,7 @@ class GroupQuestion:
                 half = noise_quantile(np.array([round(NANO / scale)]), 0.95)
         else:
             middle = seen @ np.array([self.low, self.high])
-            half = pair_quantile(abs(self.low), abs(self.high)) * scale
+            half = laplace_quantile([abs(self.low) * scale, abs(self.high) * scale], 0.95)
         least, most = (0.0, 1.0) if self.kind == "count" else (min(self.low, 0.0), max(self.high, 0.0))
         half += bias * max(abs(self.low), abs(self.high), most - least) + self.rounding * (self.rows or 0.0)
         ends = middle - half + min(least, 0.0) * missing, middle + half + most * missing
@@ -142,12 +141,3 @@ class GroupQuestion:
 
     def _both(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         return self._held(low), self._held(high)
-
-
-def pair_quantile(first: float, second: float) -> float:
-    """x with ``P(|a X + b Y| <= x) = 0.95`` for Laplace noise of scale one.
-
-    >>> round(pair_quantile(1.0, 0.0), 3), round(pair_quantile(1.0, 1.0), 2)
-    (2.996, 4.11)
-    """
-    return LaplacePlusNormal(tuple(x for x in (first, second) if x > 0)).halfwidth(0.95)

@@ -276,6 +276,7 @@ MECHANISMS = (
         KINDS,
         shrunk,
         "noise on every group, then each figure drawn to those of the others as far as they agree",
+        needs=("by",),
         paper="Kiefer & Wolfowitz 1956; Xie, Kou & Brown 2012",
     ),
     Mechanism(
@@ -283,6 +284,7 @@ MECHANISMS = (
         KINDS,
         separate,
         "noise on every group and nothing else",
+        needs=("by",),
         paper="Dwork, McSherry, Nissim & Smith 2006",
     ),
     Mechanism(
@@ -294,6 +296,7 @@ MECHANISMS = (
             Parameter("totals", "number", "share of the budget for all totals together", TOTALS, low=0.001, high=0.9),
             Parameter("total", "number", "a public total that the groups must add up to (count, sum)"),
         ),
+        needs=("by",),
         paper="Hay, Rastogi, Miklau & Suciu 2010",
     ),
 )

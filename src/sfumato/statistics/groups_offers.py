@@ -103,10 +103,11 @@ def asked(request: Request, facts: Facts, by: Bins) -> GroupQuestion:
     cut = measured_lattice(facts, request, column)
     about: dict[str, Any] = {"low": cut.low, "high": cut.high, "steps": cut.steps, "rounding": cut.rounding, "rows": rows}
     question = GroupQuestion("sum" if request.kind == "sum" else "mean", by, column, **about)
-    if request.kind == "mean" or (facts.budgets is not None and cut.low < 0):
-        return question
     base = round(cut.low / cut.unit)
-    return replace(question, base=base, rounding=cut.rounding + abs(cut.low - base * cut.unit))
+    whole = abs(cut.low - base * cut.unit) <= 1e-9 * cut.unit  # or every row would be off by the same
+    if request.kind == "mean" or not whole or (facts.budgets is not None and cut.low < 0):
+        return question
+    return replace(question, base=base)
 
 
 def known_rows(facts: Facts) -> float | None:

@@ -11,8 +11,10 @@ Everything here is post-processing of noisy margins.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.statistics.margin_plan import Columns, Floats, Precision, cells, subsets
 
@@ -69,7 +71,7 @@ def _block(of: Columns, effect: Columns) -> tuple[slice | int, ...]:
     return tuple(slice(1, None) if i in effect else 0 for i in of)
 
 
-def summed(table: Floats, columns: Columns, margin: Columns) -> Floats:
+def summed(table: NDArray[Any], columns: Columns, margin: Columns) -> NDArray[Any]:
     """The counts of a margin of `columns`, by adding up a table over them; axes in the order of the margin."""
     kept = table.sum(axis=tuple(place for place, i in enumerate(columns) if i not in margin))
     order = [i for i in columns if i in margin]

@@ -35,6 +35,7 @@ from sfumato.errors import InputError
 from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.privacy.budgets import AttributeBudgets
 from sfumato.privacy.charge import Charge
+from sfumato.privacy.exact import Exact
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.noise import laplace_variance
 from sfumato.privacy.terms import Terms
@@ -144,13 +145,10 @@ def _offer(
     row, factor = policy.charge, terms.factor
     price = Charge(Nano(row.total * factor), attributes={name: Nano(nano * factor) for name, nano in row.attributes.items()})
     held_to = replace(terms, attributes=policy.attributes).up_to(price)
-    matrix = _dense(here)
+    matrix = dense(here)
 
     def run(dataset: Dataset, meter: Meter) -> Profiled:
-        totals = dataset.counts([column], request.where).map(lambda counts: _totals(matrix, counts))
-        noisy = meter.laplace(
-            totals, rate=policy.rates, touches=policy.touches, attributes=policy.attributes, label="totals of attributes"
-        )
+        noisy = noisy_totals(dataset.counts([column], request.where), matrix, policy, meter)
         promise = meter.guarantee()
         warnings = (WHOLE_COUNTS.format(epsilon=promise.epsilon),)
         about: dict[str, Any] = {"recipient": request.recipient or "", "warnings": warnings}
@@ -160,7 +158,17 @@ def _offer(
     return Offer(entry.name, held_to, rmse, f"{entry.summary}{note}", run, plan=policy)
 
 
-def _dense(catalogue: Catalogue) -> NDArray[np.int64]:
+def noisy_totals(
+    counts: Exact[NDArray[np.int64]], matrix: NDArray[np.int64], policy: Policy, meter: Meter
+) -> NDArray[np.int64]:
+    """Totals of attributes over items that were counted, with the noise of the `policy`; `matrix` has a row per item."""
+    totals = counts.map(lambda found: _totals(matrix, found))
+    label = "totals of attributes"
+    return meter.laplace(totals, rate=policy.rates, touches=policy.touches, attributes=policy.attributes, label=label)
+
+
+def dense(catalogue: Catalogue) -> NDArray[np.int64]:
+    """The weights of a catalogue as a matrix, one row per item."""
     out = np.zeros((catalogue.size, len(catalogue.attributes)), dtype=np.int64)
     out[np.repeat(np.arange(catalogue.size), np.diff(catalogue.indptr)), catalogue.indices] = catalogue.values
     return out

@@ -109,19 +109,23 @@ class Around:
 
     def share_below(self, number: int, miss: float) -> float:
         """The share of the records below a point is at most this, but for a chance of `miss`."""
-        low, high = 0.0, 1.0
-        for _ in range(24):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.surely(middle, number, miss, on=False) else (middle, high)
-        return high
+        return self._share(number, miss, on=False)
 
     def share_above(self, number: int, miss: float) -> float:
         """The share of the records above a point is at most this, but for a chance of `miss`."""
-        low, high = 0.0, 1.0
-        for _ in range(24):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.surely(middle, number, miss, on=True) else (low, middle)
-        return 1 - low
+        return 1 - self._share(number, miss, on=True)
+
+    def _share(self, number: int, miss: float, *, on: bool) -> float:
+        """The q at which the bound of ``A - q n`` (of ``A + E - q n`` with `on`) is 0: the end of the shares that may be."""
+        total = float(self.cells.sum())
+        below = float(self.cells[: 2 * number + 1 + on].sum())
+        if total <= 0:
+            return 0.0 if on else 1.0
+        q = below / total
+        for _ in range(5):  # the margin hardly depends on q
+            q = float(np.clip(q, 0.0, 1.0))
+            q = (below + self.margin(q, number, miss, on=on) * (-1 if on else 1)) / total
+        return float(np.clip(q, 0.0, 1.0))
 
 
 def count_around(

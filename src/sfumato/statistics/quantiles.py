@@ -116,7 +116,7 @@ class Quantiles(Result):
         return float(self.low[place]), float(self.high[place])
 
     def at(self, quantile: float) -> Any:
-        """The value at one of the released quantiles: a number, or an array with one for each group."""
+        """The value at a released `quantile`: a number, or an array with one for each group."""
         if float(quantile) not in self.quantiles:
             raise InputError(f"quantile {quantile} was not released; there are {', '.join(map(str, self.quantiles))}")
         found = self.values[..., self.quantiles.index(float(quantile))]

@@ -8,6 +8,8 @@ whatever the data. Where the group may be empty it is the whole range.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -28,6 +30,29 @@ def laplace_pair_tail(x: Floats, first: Floats, second: Floats) -> Floats:
     b = np.where(b > 0.999 * a, 0.999 * a, b)  # two equal scales are the limit of two that nearly are
     low = np.where(b > 0, np.exp(-x / np.where(b > 0, b, 1.0)), 0.0)
     return np.asarray((a**2 * np.exp(-x / a) - b**2 * low) / (a**2 - b**2))
+
+
+def laplace_quantile(scales: Sequence[float], confidence: float) -> float:
+    """x with ``P(|X| <= x) = confidence`` for a sum of a few independent Laplace variables, in closed form.
+
+    Different scales a make the tail ``Σ_i exp(-x / a_i) Π_{j≠i} a_i² / (a_i² - a_j²)``. Scales that are nearly equal are
+    drawn apart by 0.3%, upwards, so that the quantile is never too small.
+
+    >>> round(laplace_quantile([1.0], 0.95), 3), round(laplace_quantile([1.0, 1.0], 0.95), 2)
+    (2.996, 4.12)
+    """
+    apart: list[float] = []
+    for scale in sorted(s for s in scales if s > 1e-12 * max(scales)):
+        apart.append(max(scale, 1.003 * apart[-1]) if apart else scale)
+    if not apart:
+        return 0.0
+    weights = [math.prod(a * a / (a * a - b * b) for b in apart if b != a) for a in apart]
+    low, high = 0.0, 40.0 * sum(apart)
+    for _ in range(60):
+        middle = (low + high) / 2
+        tail = sum(w * math.exp(-middle / a) for w, a in zip(weights, apart, strict=True))
+        low, high = (middle, high) if tail > 1 - confidence else (low, middle)
+    return high
 
 
 @lru_cache(maxsize=8)

@@ -54,6 +54,19 @@ Sums = Callable[[Integers], Exact[Integers]]
 _ROUNDING = 2  # what rounding three parts may cost beside their weight
 
 
+def moments_of(groups: Integers, cells: Integers, values: Integers, *, powers: int = 1) -> Moments:
+    """The moments of rows that are at hand: a person group, the codes of a cell and a place on the lattice for each.
+
+    >>> [part.tolist() for part in moments_of(np.array([0, 0]), np.array([[1], [1]]), np.array([3, 4]), powers=2)]
+    [[0], [[1]], [[2, 7, 25]]]
+    """
+    keys = np.column_stack([groups, cells])
+    found, place = np.unique(keys, axis=0, return_inverse=True)
+    totals = np.zeros((len(found), powers + 1), dtype=np.int64)
+    np.add.at(totals, place.reshape(-1), np.stack([values.astype(np.int64) ** p for p in range(powers + 1)], axis=1))
+    return found[:, 0], found[:, 1:], totals
+
+
 def shared_out(found: Moments, weights: Integers, *, shape: tuple[int, ...], steps: int, degree: int) -> Integers:
     """The weighted parts of every group, one line each, from the moments of person groups and cells.
 

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.privacy import Charge, Exact, Meter
 from sfumato.statistics.figure import Figure
+from sfumato.statistics.ratios import laplace_quantile
 from sfumato.statistics.shares import Noisy, PersonalPlan, Plan, Sums, shared_out
 from sfumato.tables.moments import Moments
 
@@ -131,8 +131,8 @@ def variance_interval(noisy: Noisy) -> tuple[float, float]:
 
     >>> parts = np.array([[5000.0, 0.0, 5000.0]])
     >>> low, high = variance_interval(Noisy(parts, 1.0, parts, 1.0))
-    >>> round(low, 3), round(high, 3)
-    (0.249, 0.25)
+    >>> round(low, 4), round(high, 4)
+    (0.2496, 0.25)
     """
     parts = noisy.seen[0]
     fewest = float(parts.sum()) - _half(np.ones(3), noisy, 0.99)
@@ -163,6 +163,6 @@ def _ratio(coefficients: Floats, noisy: Noisy, confidence: float, least: float, 
 def _half(coefficients: Floats, noisy: Noisy, confidence: float) -> float:
     """How far a combination of noisy parts may lie from the true one."""
     size = np.abs(coefficients)
-    law = LaplacePlusNormal(tuple((noisy.seen_scale * size[size > 1e-12]).tolist()))
+    noise = laplace_quantile((noisy.seen_scale * size).tolist(), confidence)
     beside = noisy.missing * float(size.max()) + noisy.bias * float(np.ptp(np.append(coefficients, 0.0)))
-    return law.halfwidth(confidence) + beside
+    return noise + beside

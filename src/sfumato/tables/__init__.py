@@ -3,7 +3,7 @@
 from sfumato.tables.covered import coverage
 from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.dataset import Dataset, open
-from sfumato.tables.domains import Categorical, Domain, Numeric
+from sfumato.tables.domains import Boolean, Categorical, Date, Decimals, Domain, Numeric, Timestamp
 from sfumato.tables.importing import Imported, import_table
 from sfumato.tables.lattice import Lattice
 from sfumato.tables.notes import Note, Wording
@@ -14,9 +14,12 @@ from sfumato.tables.schema import PrivacyUnit, Schema
 from sfumato.tables.taxonomy import Taxonomy
 
 __all__ = [
+    "Boolean",
     "Categorical",
     "CsvOptions",
     "Dataset",
+    "Date",
+    "Decimals",
     "Domain",
     "Imported",
     "Lattice",
@@ -27,6 +30,7 @@ __all__ = [
     "Roster",
     "Schema",
     "Taxonomy",
+    "Timestamp",
     "Wording",
     "coverage",
     "import_table",

@@ -40,6 +40,7 @@ from sfumato.extras import need
 from sfumato.tables.addresses import reason_to_tell, without_secrets
 from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.frames import AsArrow, as_arrow
+from sfumato.tables.spark_types import with_instants
 from sfumato.tables.words import did_you_mean
 
 TableName: TypeAlias = str | tuple[str, str]
@@ -304,14 +305,15 @@ def _open_spark(source: Any, table: TableName | None, near: Engine | None) -> En
     backend = near.backend if near is not None and near.name == "pyspark" else ibis.pyspark.connect(session)
     if session is source:
         try:
-            return Engine(backend, backend.table(table if isinstance(table, str) else ".".join(table or ())), "pyspark")
+            name = table if isinstance(table, str) else ".".join(table or ())
+            return Engine(backend, with_instants(backend.table(name), session.table(name)), "pyspark")
         except Exception as error:
             raise InputError(
                 f"no table {table!r} in the Spark session ({type(error).__name__}); correct table=..."
             ) from None
     name = f"sfumato_frame_{next(_number)}"
     source.createOrReplaceTempView(name)
-    return Engine(backend, backend.table(name), "pyspark")
+    return Engine(backend, with_instants(backend.table(name), source), "pyspark")
 
 
 def _is_spark_session(source: Any) -> bool:

@@ -115,6 +115,15 @@ class PersonalTable:
         found = sums.group_cells(self.dataset, self.budgets, columns, where)
         return found.map(lambda found: _weighted(each, *found, shape))
 
+    def group_rows(self, columns: Sequence[str], where: Where = None) -> Exact[tuple[Integers, Integers, Integers]]:
+        """Rows per person group and cell of `columns`, for those that hold one: group numbers, codes and counts.
+
+        For learners that look at records one by one; needs `budgets`. `where` is as for `weighted_cells`.
+        """
+        if self.budgets is None:
+            raise InputError("rows by person group need person groups: PersonalTable(dataset, budgets)")
+        return sums.group_cells(self.dataset, self.budgets, columns, where)
+
     def moments(
         self,
         columns: Sequence[str] = (),

@@ -86,10 +86,20 @@ def rows_in_use(
         rows = roster.joined(rows, engine)
     if roster is not None and not budgets and (in_table or joined):
         rows = rows.filter(rows["key"] >= roster.least_key)
-    rows = _with_places(dataset, rows, alias)
+    rows = _with_places(dataset, _in_steps(dataset, rows, alias), alias)
     if predicate != Both(()):
         rows = rows.filter(condition(predicate, _columns(dataset, rows, alias), schema.columns))
     return rows, _columns(dataset, rows, alias)
+
+
+def _in_steps(dataset: Dataset, rows: Expr, alias: Mapping[str, str]) -> Expr:
+    """The rows with a column more for every column that is read in steps; see `Domain.steps`."""
+    for name, short in alias.items():
+        for step in dataset.schema[name].steps(rows[short].type(), what=f"column {name!r}"):
+            ready = f"{short}_ready"
+            made = rows.mutate(**{ready: step(rows[ready] if ready in rows.columns else rows[short])})
+            rows = made.view()  # or Ibis would put the step in wherever its result is used
+    return rows
 
 
 def _with_places(dataset: Dataset, rows: Expr, alias: Mapping[str, str]) -> Expr:
@@ -110,4 +120,6 @@ def _columns(dataset: Dataset, rows: Expr, alias: Mapping[str, str]) -> dict[str
 
 def _column(dataset: Dataset, rows: Expr, name: str, short: str) -> Column:
     engine = dataset.engine
+    if f"{short}_ready" in rows.columns:
+        return Column(rows[f"{short}_ready"], "int")
     return dataset.schema[name].column(rows[short], engine=engine.name, what=f"column {name!r}", text=engine.text)

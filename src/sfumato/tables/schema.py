@@ -36,6 +36,7 @@ from sfumato.tables.domains import Domain, domain_from_plain
 from sfumato.tables.lattice import Lattice
 from sfumato.tables.notes import NOTHING, Note, Wording, note_of
 from sfumato.tables.toml_text import parse_toml, read_toml, toml_lines
+from sfumato.tables.value_files import with_values
 from sfumato.tables.words import check_keys, check_text, did_you_mean
 
 if TYPE_CHECKING:
@@ -253,11 +254,14 @@ class Schema:
             plain = parse_toml(str(source), where) if is_text else read_toml(Path(source), "the schema file")
         except InputError as error:
             raise SchemaError(str(error)) from None
-        return cls.from_mapping(plain, what=where)
+        return cls.from_mapping(plain, what=where, folder=None if is_text else Path(source).parent)
 
     @classmethod
-    def from_mapping(cls, plain: Mapping[str, Any], *, what: str = "schema") -> Schema:
-        """From `plain`, the nested dictionaries that a TOML file holds; `what` names the schema in errors."""
+    def from_mapping(cls, plain: Mapping[str, Any], *, what: str = "schema", folder: Path | None = None) -> Schema:
+        """From `plain`, the nested dictionaries that a TOML file holds; `what` names the schema in errors.
+
+        Files of values are looked for in `folder`.
+        """
         refuse_blanks(plain)
         check_keys(plain, ("table", "unit", "columns"), what)
         unit, columns, table = plain.get("unit", {}), plain.get("columns"), plain.get("table", {})
@@ -269,6 +273,7 @@ class Schema:
         if not isinstance(table, Mapping):
             raise SchemaError(f"{what}: table must be a table with title and description, got {table!r}")
         check_keys(table, ("title", "description"), f"{what}: [table]")
+        columns = {name: with_values(column, folder, f"column {name!r}") for name, column in columns.items()}
         domains = {name: domain_from_plain(f"column {name!r}", column) for name, column in columns.items()}
         notes = {name: note_of(column, f"column {name!r}") for name, column in columns.items()}
         return cls(domains, PrivacyUnit(**unit), notes, note_of(table, f"{what}: [table]"))

@@ -168,7 +168,7 @@ class PrivateAdditive(CountingClassifier):
         See `PrivateClassifier` and `CountingClassifier`.
     rounds : int or "auto"
         Number of terms; by default from ε and the number of records.
-    columns : int or "auto"
+    columns_per_term : int or "auto"
         The largest number of columns in a term; 1 gives plain shape functions.
     candidates : int or "auto"
         The largest number of grids to choose among.
@@ -192,7 +192,7 @@ class PrivateAdditive(CountingClassifier):
     """
 
     rounds: int | str = "auto"
-    columns: int | str = "auto"
+    columns_per_term: int | str = "auto"
     candidates: int | str = "auto"
     rows: int | None = None
     cap: float = 0.5
@@ -208,7 +208,7 @@ class PrivateAdditive(CountingClassifier):
             round(rows / lift),
             mixed=mixed,
             rounds=self.rounds,
-            columns=self.columns,
+            columns=self.columns_per_term,
             candidates=self.candidates,
             cap=self.cap,
         )

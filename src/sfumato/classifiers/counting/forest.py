@@ -40,7 +40,7 @@ class PrivateForest(CountingClassifier):
         Number of trees; by default from ε and the number of records.
     depth, criterion, rows
         As for `PrivateDecisionTree`.
-    share : float
+    column_share : float
         Share of the columns that a tree may use.
 
     Examples
@@ -58,12 +58,12 @@ class PrivateForest(CountingClassifier):
     trees: int | str = "auto"
     depth: int | str = "auto"
     criterion: str = "auto"
-    share: float = 0.8
+    column_share: float = 0.8
     rows: int | None = None
 
     def _train(self, records: Exact[Records], meter: Meter) -> None:
-        if not 0 < self.share <= 1:
-            raise InputError(f"the share of the columns that a tree may use lies in (0, 1], got {self.share!r}")
+        if not 0 < self.column_share <= 1:
+            raise InputError(f"the share of the columns that a tree may use lies in (0, 1], got {self.column_share!r}")
         weighing = self._weighing
         nano, rows = size_step(records, meter, nano=self._budget(meter), rows=self.rows, weighing=weighing)
         trees = automatic_trees(nano / NANO, rows) if isinstance(self.trees, str) else int(self.trees)
@@ -72,7 +72,7 @@ class PrivateForest(CountingClassifier):
         each = max(1, rows // trees)
         depth = automatic_depth(nano / NANO, each) if isinstance(self.depth, str) else int(self.depth)
         order = meter.post_processing().permutation(len(self._coding.taxonomies)).tolist()  # of columns: a public matter
-        chosen = columns_of_trees(order, trees, self.share)
+        chosen = columns_of_trees(order, trees, self.column_share)
         tree_of = meter.deal(records.map(lambda r: len(r.classes)), trees)
         grown: list[Node] = []
         with meter.parallel("each record is in one tree") as branch:

@@ -56,6 +56,28 @@ def design(leaves: NDArray[np.integer], taxonomies: Sequence[Levels], *, groups:
     return np.asarray(np.hstack(parts) * (_INSIDE / np.sqrt(len(taxonomies) + 1)))
 
 
+def design_names(taxonomies: Sequence[Levels], *, groups: int = 8) -> list[tuple[str, str]]:
+    """What each column of `design` stands for: a column of the table and a value of it; the constant last.
+
+    >>> design_names([Levels.numeric("age", [0, 1, 2, 3]), Levels.flat("sex", ["F", "M"])])
+    [('age', 'from 0 to 1 up to 2 to 3'), ('sex', 'M rather than F'), ('', 'constant')]
+    """
+    names = []
+    for taxonomy in taxonomies:
+        if taxonomy.edges is not None or taxonomy.leaves == 2:
+            names.append((taxonomy.name, _place_words(taxonomy)))
+        else:
+            level = max(i for i, size in enumerate(taxonomy.sizes) if i <= 1 or size <= groups)
+            names += [(taxonomy.name, label) for label in taxonomy.labels[level]]
+    return [*names, ("", "constant")]
+
+
+def _place_words(taxonomy: Levels) -> str:
+    """A column that enters as its place between its first and its last value."""
+    first, last = taxonomy.labels[-1][0], taxonomy.labels[-1][-1]
+    return f"{last} rather than {first}" if taxonomy.leaves == 2 else f"from {first} up to {last}"
+
+
 @dataclass(frozen=True, eq=False)
 class Indicators:
     """Sparse rows with one entry per column and a constant: short in ‖·‖₁ as well as in Euclidean norm.
@@ -105,6 +127,16 @@ class Indicators:
         parts.append(sparse.csr_array(np.full((len(leaves), 1), self.constant)))
         return sparse.csr_array(sparse.hstack(parts))
 
+    def names(self) -> list[tuple[str, str]]:
+        """What each entry of a row stands for: a column of the table and a value of it; the constant last."""
+        names = []
+        for taxonomy in self.taxonomies:
+            if self._is_line(taxonomy):
+                names.append((taxonomy.name, _place_words(taxonomy)))
+            else:
+                names += [(taxonomy.name, label) for label in taxonomy.labels[self._level(taxonomy)]]
+        return [*names, ("", "constant")]
+
     def unscaled(self, models: Floats) -> tuple[Floats, Floats]:
         """Coefficients and intercepts for indicators of size one."""
         return models[:, :-1] * self.unit, models[:, -1] * self.constant
@@ -113,9 +145,15 @@ class Indicators:
         from scipy import sparse
 
         known = np.flatnonzero(column >= 0)
-        if taxonomy.leaves == 2 or (self.lines and taxonomy.edges is not None):
+        if self._is_line(taxonomy):
             place = 2.0 * column[known] / max(1, taxonomy.leaves - 1) - 1.0
             return sparse.csr_array((place * self.unit, (known, np.zeros_like(known))), shape=(len(column), 1))
-        level = max(i for i, size in enumerate(taxonomy.sizes) if i <= 1 or size <= self.groups)
+        level = self._level(taxonomy)
         node = taxonomy.maps[level][column[known]]
         return sparse.csr_array((np.full(known.size, self.unit), (known, node)), shape=(len(column), taxonomy.sizes[level]))
+
+    def _is_line(self, taxonomy: Levels) -> bool:
+        return taxonomy.leaves == 2 or (self.lines and taxonomy.edges is not None)
+
+    def _level(self, taxonomy: Levels) -> int:
+        return max(i for i, size in enumerate(taxonomy.sizes) if i <= 1 or size <= self.groups)

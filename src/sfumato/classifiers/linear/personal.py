@@ -41,7 +41,7 @@ class Training:
     kind: LossKind
     signed: Exact[Any]  # an array, or a sparse matrix of rows with ‖x‖₁ <= length
     dimension: int
-    groups: NDArray[np.int64]
+    groups: NDArray[np.int64] | Exact[NDArray[np.int64]]  # private where rows come from a table that carries its roster
     budgets: PersonBudgets
     regularization: float
     split: int = 1  # one-vs-rest fits share a budget
@@ -52,6 +52,23 @@ class Training:
     def levels(self) -> NanoArray:
         return np.asarray(self.budgets.levels // self.split)
 
+    @property
+    def people(self) -> int:
+        """Public number of rows."""
+        return self.budgets.people if isinstance(self.groups, Exact) else int(self.groups.size)
+
+    @property
+    def members(self) -> Exact[tuple[Any, NDArray[np.int64]]]:
+        """The rows, and the level of each in the roster."""
+        groups = self.groups
+        return self.signed.zip(groups) if isinstance(groups, Exact) else self.signed.map(lambda z: (z, groups))
+
+    @property
+    def largest(self) -> int:
+        """Public number of rows of the largest group."""
+        heads = self.budgets.counts if isinstance(self.groups, Exact) else np.bincount(self.groups)
+        return int(heads.max())
+
     def calibrated(self, nano: Nano, meter: Meter) -> Calibration:
         return calibrate(
             nano,
@@ -60,7 +77,7 @@ class Training:
             moves=2 if meter.neighbours == "replacement" else 1,
             regularization=self.regularization,
             length=self.length,
-            rows=self.groups.size,
+            rows=self.people,
         )
 
 
@@ -91,13 +108,18 @@ def train(t: Training, meter: Meter, *, mechanism: str, threshold: Nano | None, 
 
 
 def _fit(
-    t: Training, meter: Meter, at: Calibration, per_group: Floats, label: str, rows: NDArray[np.intp] | None = None
+    t: Training, meter: Meter, at: Calibration, per_group: Floats, label: str, kept: NDArray[np.bool_] | None = None
 ) -> Floats:
-    """The model of the rows with these public places, or of all."""
-    signed = t.signed if rows is None else t.signed[rows]
-    weights = per_group[t.groups if rows is None else t.groups[rows]]
-    objective = signed.map(lambda z: Objective(t.kind, z, weights, at.penalty))
-    return meter.optimum(objective, minimise, by=at.by, weights=per_group, label=label)
+    """The model of everybody, or of those whose group is `kept`."""
+
+    def objective(members: tuple[Any, NDArray[np.int64]]) -> Objective:
+        signed, groups = members
+        if kept is not None:
+            rows = np.flatnonzero(kept[groups])
+            signed, groups = signed[rows], groups[rows]
+        return Objective(t.kind, signed, per_group[groups], at.penalty)
+
+    return meter.optimum(t.members.map(objective), minimise, by=at.by, weights=per_group, label=label)
 
 
 def cap_for(budgets: PersonBudgets, dimension: int) -> Nano:
@@ -128,8 +150,7 @@ def _above(t: Training, meter: Meter, level: Nano) -> Fitted:
     if not t.budgets.counts[kept].sum():
         raise InputError(f"nobody grants ε {epsilon_text(level)}; choose a smaller threshold")
     at = t.calibrated(level, meter)
-    rows = np.flatnonzero(kept[t.groups])
-    model = _fit(t, meter, at, kept.astype(np.float64), "objective perturbation", rows)
+    model = _fit(t, meter, at, kept.astype(np.float64), "objective perturbation", kept)
     return Fitted(model[None, :], np.ones(1), {"threshold": epsilon_text(level), "penalty": at.penalty})
 
 
@@ -145,27 +166,46 @@ def _sampling(t: Training, meter: Meter, level: Nano) -> Fitted:
     at = t.calibrated(level, meter)
     loss = int(at.loss(np.ones(1))[0])
     thresholds = keep_thresholds(t.levels, loss)
-    order = np.argsort(t.groups, kind="stable")
-    heads = np.bincount(t.groups, minlength=t.budgets.groups)
-    if int(heads.max()) * heads.size > _MOST_CELLS:
+    groups, largest = t.budgets.groups, t.largest
+    if largest * groups > _MOST_CELLS:
         raise InputError(
             "sampling draws record by record; round the budgets down to fewer different values, or choose another mechanism"
         )
-    # One cell per record: column = level, row = place among the records of that level.
-    present = np.arange(int(heads.max()))[:, None] < heads[None, :]
 
-    def of_sample(both: tuple[Any, NDArray[np.int64]]) -> Objective:
-        signed, drawn = both
-        rows = np.sort(order[drawn.T[present.T] > 0])
+    def cells(members: tuple[Any, NDArray[np.int64]]) -> NDArray[np.int64]:
+        # One cell per record: column = level, row = place among the records of that level; a public shape.
+        heads = np.bincount(members[1], minlength=groups)
+        return (np.arange(largest)[:, None] < heads[None, :]).astype(np.int64)
+
+    def of_sample(both: tuple[tuple[Any, NDArray[np.int64]], NDArray[np.int64]]) -> Objective:
+        (signed, level), drawn = both
+        place = _places(level)
+        chosen = np.zeros(level.size, dtype=bool)
+        there = place < largest
+        chosen[there] = drawn[place[there], level[there]] > 0
+        rows = np.flatnonzero(chosen)
         return Objective(t.kind, signed[rows], np.ones(rows.size), at.penalty)
 
     with meter.sampled(thresholds) as sample:
-        objective = t.signed.zip(sample(Exact(present.astype(np.int64)))).map(of_sample)
-        everybody = np.ones(t.budgets.groups)
+        objective = t.members.zip(sample(t.members.map(cells))).map(of_sample)
+        everybody = np.ones(groups)
         label = "objective perturbation on a sample"
         model = meter.optimum(objective, minimise, by=at.by, weights=everybody, label=label)
     size = float(np.dot(t.budgets.counts, thresholds / 2.0**63))
     return Fitted(model[None, :], np.ones(1), {"threshold": epsilon_text(level), "expected_sample": round(size)})
+
+
+def _places(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many of the same group came before each.
+
+    >>> _places(np.array([1, 0, 1, 1])).tolist()
+    [0, 0, 1, 2]
+    """
+    order = np.argsort(groups, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(groups))])
+    place = np.empty(groups.size, dtype=np.int64)
+    place[order] = np.arange(groups.size) - starts[groups[order]]
+    return place
 
 
 def _partition(t: Training, meter: Meter, parts: int | None) -> Fitted:
@@ -177,9 +217,8 @@ def _partition(t: Training, meter: Meter, parts: int | None) -> Fitted:
     for i in range(cut.parts):
         level = Nano(int(cut.levels[i]) // t.split)
         at = t.calibrated(level, meter)
-        rows = np.flatnonzero(part[t.groups] == i)
         # Everybody outside the part has weight 0, so the Meter charges them nothing.
-        models.append(_fit(t, meter, at, (part == i).astype(np.float64), f"part {i + 1}", rows))
+        models.append(_fit(t, meter, at, (part == i).astype(np.float64), f"part {i + 1}", part == i))
         weights.append(float(precision(np.array([float(cut.sizes[i])]), np.array([level / NANO]))[0]))
     share = np.array(weights) / sum(weights)
     described = {"parts": cut.parts, "part_people": cut.sizes.tolist(), "part_epsilons": cut.epsilons.tolist()}

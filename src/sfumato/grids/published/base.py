@@ -61,7 +61,7 @@ class Published(Result):
             Rows; by default the estimated number of records.
         outside : "leave out" or "public"
             Columns about which the release says nothing: left out, or drawn from their public domain alone (they then
-            carry no information about the data).
+            carry no information about the data). Columns with noisy counts of their own are always there.
 
         Returns
         -------

@@ -64,21 +64,18 @@ class GridClassifier:
         found[lost] = weights.argmax(axis=1)
         return np.asarray(labels[found])
 
-    def scores(self, leaves: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Logarithms of class weights for rows given by the leaves of all attributes, -1 where a value has no cell."""
-        scores = np.zeros((len(leaves), len(self.synopsis.class_labels)))
+    def cell_scores(self) -> NDArray[np.float64] | None:
+        """Logarithms of class weights of every cell, cells by classes; None where nothing could be trained."""
         if self.model is None:
-            scores[:, self.fallback] = 1.0
-            return scores
-        codes = codes_of(self.synopsis.cuts, np.maximum(leaves, 0))
-        features = encode(self.synopsis.cuts, codes)
+            return None
+        cells = self.synopsis.counts.shape[1]
+        features = encode(self.synopsis.cuts, np.stack(np.unravel_index(np.arange(cells), self.synopsis.shape), axis=1))
+        scores = np.zeros((cells, len(self.synopsis.class_labels)))
         if hasattr(self.model, "predict_proba"):
             scores[:] = -30.0
             scores[:, self.model.classes_] = np.log(np.maximum(self.model.predict_proba(features), 1e-12))
         else:
-            scores[np.arange(len(leaves)), self.model.predict(features)] = 5.0
-        lost, weights = without_unknown_columns(self.synopsis, leaves, codes)
-        scores[lost] = np.log(weights / weights.sum(axis=1, keepdims=True))
+            scores[np.arange(cells), self.model.predict(features)] = 5.0
         return scores
 
     def score(self, table: Any, truth: Any) -> float:

@@ -90,6 +90,17 @@ def cell_codes(cuts: Sequence[Cut | ScoreCut], leaves: NDArray[np.integer]) -> N
     return code
 
 
+def columns_in(cuts: Sequence[Cut | ScoreCut]) -> set[int]:
+    """The attributes that decide where a row goes, those behind a score included."""
+    return {j for cut in cuts for j in cut.columns}
+
+
+def divided_in(cuts: Sequence[Cut | ScoreCut]) -> set[int]:
+    """The attributes that are divided into single leaves."""
+    plain = [c for cut in cuts for c in (cut.inner if isinstance(cut, ScoreCut) else (cut,))]
+    return {c.attribute for c in plain if c.size == c.leaves}
+
+
 SCORE = "score of the first grid"
 _THRESHOLDS = np.array([0.03, 0.08, 0.15, 0.25, 0.38, 0.5, 0.62, 0.75, 0.86, 0.95])
 _STARTS = (np.array([0]), np.array([0, 6]), np.array([0, 3, 6, 9]), np.arange(11))

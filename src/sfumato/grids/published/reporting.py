@@ -147,14 +147,23 @@ def _grids(synopsis: Synopsis) -> Iterator[tuple[tuple[Cut | ScoreCut, ...], NDA
 
 
 def outside_in_words(synopsis: Synopsis) -> str:
-    """What the release says nothing about."""
-    left = synopsis.not_in_grid()
-    if not left:
-        return "Every column is in the grid."
-    return (
-        f"{', '.join(left)}: the release says nothing about them, neither that they matter for {synopsis.target} nor that "
-        "they do not. They are not in the synthetic table."
-    )
+    """What the release knows of the columns outside the grid: counts of each by itself, or nothing."""
+    left = synopsis.unknown_columns()
+    counted = [name for name in synopsis.not_in_grid() if name not in left]
+    said = "" if counted or left else "Every column is in the grid."
+    if counted:
+        by = f", for each value of {synopsis.target} apart" if synopsis.others[0].by_class else ""
+        said = (
+            f"{', '.join(counted)}: each was counted by itself{by}, with noise of standard deviation "
+            f"{synopsis.others_rmse:.3g} records. In the synthetic table they have these shares, and beyond that nothing to "
+            "do with each other or with the columns of the grid; columns in groups have their own shares inside a group. "
+        )
+    if left:
+        said += (
+            f"{', '.join(left)}: the release says nothing about them, neither that they matter for {synopsis.target} nor "
+            "that they do not. They are not in the synthetic table."
+        )
+    return said.strip()
 
 
 def table_in_words(rows: int, columns: Sequence[str]) -> str:

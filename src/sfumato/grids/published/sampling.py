@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -41,8 +41,12 @@ def draw_leaves(
     classes: NDArray[np.int64],
     attributes: Sequence[Attribute],
     random: Generator,
+    shares: Mapping[int, NDArray[np.float64]] | None = None,
 ) -> Leaves:
-    """For rows in given cells: a leaf of every attribute that the grid (or the grid below its score) divides."""
+    """For rows in given cells: a leaf of every attribute that the grid (or the grid below its score) divides.
+
+    Inside a run of leaves by the attribute's `shares` (one row per class) where they are known, else by what is public.
+    """
     shape = tuple(c.size for c in cuts)
     digits = np.unravel_index(cells, shape) if shape else ()
     low: Leaves = {}
@@ -53,7 +57,30 @@ def draw_leaves(
     for cut, digit in zip(cuts, digits, strict=True):
         if isinstance(cut, ScoreCut):
             _inside_score(cut, digit, cells, classes, low, high, random)
-    return {j: _leaf(attributes[j], low[j], high[j], random) for j in low}
+    known = shares or {}
+    return {
+        j: _leaf(attributes[j], low[j], high[j], random)
+        if j not in known
+        else _leaf_by(known[j], classes, low[j], high[j], random)
+        for j in low
+    }
+
+
+def draw_given_class(shares: NDArray[np.float64], classes: NDArray[np.int64], random: Generator) -> NDArray[np.int64]:
+    """A leaf for every row by the `shares` (one row per class) of its class, in numbers that hardly scatter.
+
+    >>> from sfumato.privacy import Seeded
+    >>> drawn = draw_given_class(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([0, 1, 1, 0]), Seeded(1).generator())
+    >>> drawn[[0, 3]].tolist(), sorted(drawn[[1, 2]].tolist())
+    ([0, 0], [0, 1])
+    """
+    out = np.empty(classes.size, dtype=np.int64)
+    for number, share in enumerate(shares):
+        mine = np.flatnonzero(classes == number)
+        drawn = np.repeat(np.arange(share.size), rounded_shares(share, mine.size, random))
+        random.shuffle(drawn)
+        out[mine] = drawn
+    return out
 
 
 def _inside_score(
@@ -135,6 +162,24 @@ def _leaf(attribute: Attribute, low: NDArray[np.int64], high: NDArray[np.int64],
         return np.minimum(low + (uniform * (high - low)).astype(np.int64), high - 1)
     value = edges[low] + uniform * (edges[high] - edges[low])
     return np.clip(np.searchsorted(edges, value, side="right") - 1, low, high - 1)
+
+
+def _leaf_by(
+    shares: NDArray[np.float64],
+    classes: NDArray[np.int64],
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+    random: Generator,
+) -> NDArray[np.int64]:
+    """A leaf inside [low, high) by the shares of the row's class; all alike where those are 0."""
+    upper = np.concatenate([np.zeros((len(shares), 1)), np.cumsum(shares + 1e-12, axis=1)], axis=1)
+    uniform = random.random(low.size)
+    out = np.empty(low.size, dtype=np.int64)
+    for number, row in enumerate(upper):
+        mine = np.flatnonzero(classes == number)
+        place = row[low[mine]] + uniform[mine] * (row[high[mine]] - row[low[mine]])
+        out[mine] = np.clip(np.searchsorted(row, place, side="right") - 1, low[mine], high[mine] - 1)
+    return out
 
 
 def values_of(attribute: Attribute, leaves: NDArray[np.int64], random: Generator) -> Any:

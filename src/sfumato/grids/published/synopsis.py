@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from sfumato.grids.published.base import Draws, Published, Section
 from sfumato.grids.published.classifier import GridClassifier
-from sfumato.grids.published.cleaning import Cleaning, clean
-from sfumato.grids.published.cuts import Cut, ScoreCut, cut_from_dict
-from sfumato.grids.published.sampling import draw_leaves, possible_cells, rounded_shares, values_of
+from sfumato.grids.published.cleaning import Cleaning, class_totals, clean
+from sfumato.grids.published.cuts import Cut, ScoreCut, columns_in, cut_from_dict
+from sfumato.grids.published.marginals import Marginal, marginal_from_dict
+from sfumato.grids.published.sampling import draw_given_class, draw_leaves, possible_cells, rounded_shares, values_of
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.noise import laplace_variance
 from sfumato.privacy.source import Generator
@@ -53,14 +54,20 @@ class Synopsis(Published):
         Gives a generator for drawing rows.
     unit : float
         Weight of one average record (1 unless people have their own budgets).
-    cleaning : "clip", "norm-sub" or "threshold"
-        What is done to negative counts.
+    cleaning : "classes", "clip", "norm-sub" or "threshold"
+        What is done to negative counts; with "classes" each class keeps its estimated total.
     size : float or None
         The number of records, public or noisy, in units of weight; None if nobody asked for it.
     parameters : mapping
         How it was made; public.
     warnings : tuple of str
         What a reader must know before using the figures.
+    others : tuple of Marginal
+        Noisy counts of columns outside the grid or in groups there, each by itself.
+    class_counts : int64 array or None
+        Noisy counts of the classes, where they were asked for by themselves.
+    class_rate : int
+        Nano-ε per unit of those.
     """
 
     cuts: tuple[Cut | ScoreCut, ...]
@@ -77,6 +84,9 @@ class Synopsis(Published):
     size: float | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
+    others: tuple[Marginal, ...] = field(default=(), repr=False)
+    class_counts: NDArray[np.int64] | None = field(default=None, repr=False)
+    class_rate: int = 0
 
     @property
     def class_labels(self) -> tuple[str, ...]:
@@ -91,17 +101,53 @@ class Synopsis(Published):
     @cached_property
     def counts(self) -> NDArray[np.float64]:
         """Estimated number of records, classes by cells, not negative."""
-        noisy = self.noisy
+        inside = self._possible
+        noisy = self.noisy[:, inside]
+        total: Any = float(noisy.sum()) if self.size is None else self.size
+        if self.cleaning == "classes":
+            total = self._totals[0]
+        found = np.zeros(self.noisy.shape)
+        found[:, inside] = clean(noisy, how=self.cleaning, scale=NANO / self.rate, total=total) / self.unit
+        return found
+
+    @cached_property
+    def class_shares(self) -> dict[str, tuple[float, float]]:
+        """The share of each class among all records, and the standard deviation of its noise: not biased by cleaning."""
+        totals, sd = self._totals
+        whole = max(float(totals.sum()), 1e-9)
+        share = totals / whole
+        # To first order, from independent noise on the totals.
+        blur = sd * np.sqrt((1 - share) ** 2 + (share.size - 1) * share**2) / whole
+        return {label: (float(p), float(b)) for label, p, b in zip(self.class_labels, share, blur, strict=True)}
+
+    @cached_property
+    def _possible(self) -> NDArray[np.bool_]:
+        """Which cells can hold a record: what was counted in the others is noise."""
         possible = possible_cells(self.cuts)
-        if possible is not None:
-            noisy = np.where(possible, noisy, 0)
-        total = float(noisy.sum()) if self.size is None else self.size
-        return clean(noisy, how=self.cleaning, scale=NANO / self.rate, total=total) / self.unit
+        return np.ones(self.noisy.shape[1], dtype=bool) if possible is None else possible
+
+    @cached_property
+    def _totals(self) -> tuple[NDArray[np.float64], float]:
+        """Estimated weight of each class, from everything that was counted by class, and its standard deviation."""
+        cells = self.noisy[:, self._possible]
+        figures = [(cells.sum(axis=1).astype(np.float64), cells.shape[1] * float(laplace_variance(self.rate)))]
+        if self.class_counts is not None:
+            figures.append((self.class_counts.astype(np.float64), float(laplace_variance(self.class_rate))))
+        for other in self.others:
+            if other.by_class:
+                variance = other.noisy.shape[1] * float(laplace_variance(other.rate))
+                figures.append((other.noisy.sum(axis=1).astype(np.float64), variance))
+        return class_totals([(t, max(v, 1e-9)) for t, v in figures])
 
     @property
     def expected_rmse(self) -> float:
         """Standard deviation of the noise on each count, in records."""
         return float(np.sqrt(laplace_variance(self.rate))) / self.unit
+
+    @property
+    def others_rmse(self) -> float:
+        """Standard deviation of the noise on a count of a column outside the grid, in records."""
+        return float(np.sqrt(laplace_variance(self.others[0].rate))) / self.unit if self.others else float("nan")
 
     @property
     def grid(self) -> str:
@@ -121,7 +167,11 @@ class Synopsis(Published):
         drawn = np.repeat(np.arange(share.size), rounded_shares(share, rows, random))
         random.shuffle(drawn)
         classes, cells = np.divmod(drawn, self.counts.shape[1])
-        leaves = draw_leaves(self.cuts, cells, classes, self.attributes, random)
+        shares = {o.attribute: o.shares(self.attributes[o.attribute].levels, self._totals[0]) for o in self.others}
+        leaves = draw_leaves(self.cuts, cells, classes, self.attributes, random, shares)
+        for j, share in shares.items():
+            if j not in leaves:
+                leaves[j] = draw_given_class(share, classes, random)
         columns: dict[str, Any] = {}
         for j, attribute in enumerate(self.attributes):
             if j in leaves:
@@ -136,7 +186,7 @@ class Synopsis(Published):
         return round(float(self.counts.sum()))
 
     def _figures(self) -> Sequence[NDArray[np.int64]]:
-        return _figures(self.noisy, self.cuts)
+        return _figures(self.noisy, self.cuts, self.others, self.class_counts)
 
     def classifier(self, estimator: Any = None) -> GridClassifier:
         """A classifier trained on the synopsis.
@@ -195,6 +245,10 @@ class Synopsis(Published):
             "noisy": self.noisy.tolist(),
             "unit": self.unit,
             "cleaning": self.cleaning,
+            "others": [other.to_dict(self.attributes[other.attribute].name) for other in self.others],
+            "class_counts": None if self.class_counts is None else self.class_counts.tolist(),
+            "class_rate": self.class_rate,
+            "class_shares": {label: list(found) for label, found in self.class_shares.items()},
             "counts": self.counts.tolist(),
             "noise": self.expected_rmse,
             "signal": self.signal(),
@@ -210,15 +264,22 @@ class Synopsis(Published):
         """
         cuts = tuple(cut_from_dict(cut) for cut in data["grid"])
         noisy = np.array(data["noisy"], dtype=np.int64)
-        fields = cls._fields_of(data, _figures(noisy, cuts))
-        return cls(cuts=cuts, noisy=noisy, unit=data["unit"], cleaning=data["cleaning"], **fields)
+        others = tuple(marginal_from_dict(other) for other in data.get("others", ()))
+        stored = data.get("class_counts")
+        classes = None if stored is None else np.array(stored, dtype=np.int64)
+        fields = cls._fields_of(data, _figures(noisy, cuts, others, classes))
+        more = {"others": others, "class_counts": classes, "class_rate": data.get("class_rate", 0)}
+        return cls(cuts=cuts, noisy=noisy, unit=data["unit"], cleaning=data["cleaning"], **more, **fields)
 
     def not_in_grid(self) -> list[str]:
-        """Columns about which the synopsis says nothing."""
-        used: set[int] = set()
-        for cut in self.cuts:
-            used.update(c.attribute for c in cut.inner) if isinstance(cut, ScoreCut) else used.add(cut.attribute)
+        """Columns that the grid does not divide: of those in `others` the synopsis has counts by themselves."""
+        used = columns_in(self.cuts)
         return [a.name for j, a in enumerate(self.attributes) if j not in used]
+
+    def unknown_columns(self) -> list[str]:
+        """Columns about which the synopsis says nothing."""
+        counted = {self.attributes[other.attribute].name for other in self.others}
+        return [name for name in self.not_in_grid() if name not in counted]
 
     def report_sections(self) -> Iterator[Section]:
         """What the report of a release adds: see `reporting.synopsis_sections`."""
@@ -233,6 +294,12 @@ class Synopsis(Published):
         return plot_synopsis(self, ax)
 
 
-def _figures(noisy: NDArray[np.int64], cuts: Sequence[Cut | ScoreCut]) -> list[NDArray[np.int64]]:
+def _figures(
+    noisy: NDArray[np.int64],
+    cuts: Sequence[Cut | ScoreCut],
+    others: Sequence[Marginal],
+    classes: NDArray[np.int64] | None,
+) -> list[NDArray[np.int64]]:
     """Every count that was released, those of a first grid included."""
-    return [noisy, *(cut.noisy for cut in cuts if isinstance(cut, ScoreCut))]
+    first = [cut.noisy for cut in cuts if isinstance(cut, ScoreCut)]
+    return [noisy, *first, *(other.noisy for other in others), *([] if classes is None else [classes])]

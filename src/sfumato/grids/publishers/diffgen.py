@@ -168,6 +168,6 @@ MECHANISM = Mechanism(
     "taxonomy nodes divided one at a time",
     parameters=(Parameter("steps", "whole", "how many nodes are divided", 10, low=1, high=1000),),
     needs=("one epsilon",),
-    rank={"classification": 2},
+    rank={"classification": 2, "general": 3},
     paper="Mohammed, Chen, Fung & Yu 2011",
 )

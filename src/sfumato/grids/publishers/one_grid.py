@@ -97,6 +97,7 @@ class Chosen:
     size: float
     candidates: int
     most_cells: int
+    class_counts: tuple[NDArray[np.int64], Nano] | None = None  # of the whole table with their rate, if they were counted
 
 
 def most_grids(settings: Settings, cells: int, classes: int) -> int:

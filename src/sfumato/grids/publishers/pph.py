@@ -129,6 +129,6 @@ MECHANISM = Mechanism(
     PPH,
     "a few columns chosen one at a time, with all their values",
     needs=("one epsilon",),
-    rank={"classification": 3},
+    rank={"classification": 3, "general": 4},
     paper="Vinterbo 2012",
 )

@@ -17,6 +17,7 @@ from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.automatic import automatic
 from sfumato.grids.publishers.base import Publisher, noise_of
 from sfumato.grids.publishers.one_grid import Weights
+from sfumato.grids.publishers.others import count_others, others_rates
 from sfumato.grids.publishers.settings import Calibration, Settings
 from sfumato.grids.publishers.stacking import counts_rate, release_grids
 from sfumato.grids.publishers.task import Task
@@ -25,10 +26,12 @@ from sfumato.grids.search.scoring import Scorer, score_pool
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
 from sfumato.privacy.meter import Meter
-from sfumato.privacy.units import NANO
+from sfumato.privacy.units import NANO, Nano
 from sfumato.records.records import Records
 from sfumato.registry import Mechanism, Parameter
 
+OTHERS = 0.1  # of the budget: classification loses nothing that can be measured by it (bench grids)
+MOST_OTHERS = 0.9
 PERSONAL_WARNING = (
     "people count in proportion to what they granted: if budgets go together with the columns, the synopsis leans towards "
     "those who granted more"
@@ -63,8 +66,10 @@ class PrivPfC(Publisher):
         A public number of records: nothing is then spent on estimating it.
     budgets : PersonBudgets, optional
         What everybody granted; the table must carry the roster.
-    cleaning : "clip", "norm-sub" or "threshold"
-        What is done to negative counts.
+    cleaning : "classes", "clip", "norm-sub" or "threshold"
+        What is done to negative counts; "classes" keeps every class at its estimated total, "clip" is the paper's.
+    others : float
+        Share of the budget for the target itself and for the columns outside the grid, each counted by itself; 0 for none.
     attributes : names, optional
         Predictors to consider; by default every column but the target.
 
@@ -98,13 +103,16 @@ class PrivPfC(Publisher):
     split: Sequence[float] | str = "auto"
     calibration: str = "spread"
     cells: float | str = "auto"
-    cleaning: Cleaning = "clip"
+    cleaning: Cleaning = "classes"
+    others: float = OTHERS
     synopsis: Synopsis = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.cleaning not in get_args(Cleaning):
-            raise InputError(f"cleaning must be 'clip', 'norm-sub' or 'threshold', got {self.cleaning!r}")
+            raise InputError(f"cleaning must be 'classes', 'clip', 'norm-sub' or 'threshold', got {self.cleaning!r}")
+        if not 0 <= self.others <= MOST_OTHERS:
+            raise InputError(f"others is a share of the budget from 0 to {MOST_OTHERS}, got {self.others!r}")
         self.widest = "all" if self.widest is None else self.widest
 
     def settings(self, task: Task, factor: int = 1) -> Settings:
@@ -121,7 +129,11 @@ class PrivPfC(Publisher):
     def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
         settings, weights = self.settings(task, factor), Weights.of(self.budgets)
         known = self._public_rows() is not None
-        rate = counts_rate(settings, self.nano, factor=factor, public_size=known, weights=weights)
+        others = self._for_others()
+        if others:
+            for known_classes in (False, True):
+                others_rates(others, len(task.attributes), known=known_classes, factor=factor, weights=weights)
+        rate = counts_rate(settings, Nano(self.nano - others), factor=factor, public_size=known, weights=weights)
         note = f"; up to {settings.most:,} candidates for {self.target}"
         if settings.grids != 1:
             note += ", then a second grid for what the first misses"
@@ -144,10 +156,12 @@ class PrivPfC(Publisher):
         budgets say.
         """
         weights = weights or Weights.of(self.budgets)
-        settings = self.settings(task, meter.terms.factor)
+        settings, others = self.settings(task, meter.terms.factor), self._for_others()
+        for_grids = Nano(self.nano - others)
         cuts, chosen, figures = release_grids(
-            records, task, meter, nano=self.nano, settings=settings, rows=self._public_rows(), weights=weights, score=score
+            records, task, meter, nano=for_grids, settings=settings, rows=self._public_rows(), weights=weights, score=score
         )
+        more = count_others(records, task, meter, nano=others, cuts=cuts, known=chosen.class_counts, weights=weights)
         return self._synopsis(
             task,
             meter,
@@ -155,11 +169,16 @@ class PrivPfC(Publisher):
             noisy=chosen.noisy,
             rate=chosen.rate,
             size=chosen.size,
-            parameters={**settings.to_dict(), **figures, "cleaning": self.cleaning},
+            parameters={**settings.to_dict(), **figures, "cleaning": self.cleaning, "others": self.others},
             unit=weights.average,
             cleaning=self.cleaning,
             warnings=_warnings(self.budgets, weights),
+            **more,
         )
+
+    def _for_others(self) -> Nano:
+        """What the target and the columns outside the grid may cost."""
+        return Nano(int(self.nano * self.others))
 
     def _public_rows(self) -> int | None:
         return self.rows if self.budgets is None else self.budgets.people
@@ -204,8 +223,11 @@ MECHANISM = Mechanism(
             choices=get_args(Calibration),
         ),
         Parameter("cells", "any", "cells of a candidate at most, as a share of N times ε: a number or 'auto'", "auto"),
-        Parameter("cleaning", "text", "what is done to negative counts", "clip", choices=get_args(Cleaning)),
+        Parameter("cleaning", "text", "what is done to negative counts", "classes", choices=get_args(Cleaning)),
+        Parameter(
+            "others", "number", "share of ε for the target and the columns outside the grid", OTHERS, low=0, high=MOST_OTHERS
+        ),
     ),
-    rank={"classification": 1},
+    rank={"classification": 1, "general": 2},
     paper="Su, Cao, Li & Lyu 2018",
 )

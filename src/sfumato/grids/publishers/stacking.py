@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.grids.published.cuts import Cut, ScoreCut, buckets, cell_codes, cuts_of, score_levels
@@ -49,9 +50,9 @@ def release_grids(
 ) -> tuple[Cuts, Chosen, dict[str, Any]]:
     """Cuts, the chosen grid with its noisy counts, and public figures."""
     figures: dict[str, Any] = {}
-    grids = settings.grids
+    grids, counted = settings.grids, None
     if grids == "auto":
-        nano, rows, rarer = _class_counts(records, task, meter, nano, rows, weights)
+        nano, rows, rarer, counted = _class_counts(records, task, meter, nano, rows, weights)
         grids = 2 if rarer >= SECOND else 1
         figures["rarer_classes_times_epsilon"] = round(rarer)
     first_nano = nano if grids == 1 else Nano(nano // 2)
@@ -67,11 +68,12 @@ def release_grids(
         score=score,
         label="grid" if grids == 1 else "first grid",
     )
-    cuts = cuts_of(first.grid, task.attributes)
+    cuts: Cuts = cuts_of(first.grid, task.attributes)
     figures |= {"grids_used": 1, "candidates": first.candidates, "most_cells": first.most_cells}
     if grids == 1:
-        return cuts, first, figures
-    return _second(records, task, meter, first, Nano(nano - first_nano), settings, rows, weights, figures)
+        return cuts, replace(first, class_counts=counted), figures
+    cuts, second, figures = _second(records, task, meter, first, Nano(nano - first_nano), settings, rows, weights, figures)
+    return cuts, replace(second, class_counts=counted), figures
 
 
 def counts_rate(settings: Settings, nano: Nano, *, factor: int, public_size: bool, weights: Weights) -> Nano:
@@ -98,8 +100,8 @@ def _class_rate(nano: Nano, factor: int, weights: Weights) -> tuple[Nano, Nano]:
 
 def _class_counts(
     records: Exact[Records], task: Task, meter: Meter, nano: Nano, rows: int | None, weights: Weights
-) -> tuple[Nano, int, float]:
-    """What is left of the budget, the number of records, and ε times those outside the most frequent class.
+) -> tuple[Nano, int, float, tuple[NDArray[np.int64], Nano]]:
+    """What is left of the budget, the number of records, ε times those outside the most frequent class, and the counts.
 
     Records of less weight than the heaviest count for less, as their budgets do.
     """
@@ -107,7 +109,7 @@ def _class_counts(
     noisy = meter.laplace(records.map(lambda r: r.table(())), rate=rate, weights=weights.groups, label="class counts")
     size = max(1, int(noisy.sum())) if rows is None else weights.total(rows)
     rarer = max(0.0, float(size - noisy.max())) / weights.top * (nano - part) / meter.terms.factor / NANO
-    return Nano(nano - part), size if rows is None else rows, rarer
+    return Nano(nano - part), size if rows is None else rows, rarer, (noisy, rate)
 
 
 def _second(

@@ -14,7 +14,20 @@ ends with `register`; nothing else in the package asks which kind a domain is.
 from sfumato.tables.domains.base import Domain
 from sfumato.tables.domains.boolean import Boolean
 from sfumato.tables.domains.categorical import Categorical
+from sfumato.tables.domains.dates import Date, Timestamp
+from sfumato.tables.domains.decimals import Decimals
 from sfumato.tables.domains.declared import DOMAINS, domain_from_plain, register
 from sfumato.tables.domains.numeric import Numeric
 
-__all__ = ["DOMAINS", "Boolean", "Categorical", "Domain", "Numeric", "domain_from_plain", "register"]
+__all__ = [
+    "DOMAINS",
+    "Boolean",
+    "Categorical",
+    "Date",
+    "Decimals",
+    "Domain",
+    "Numeric",
+    "Timestamp",
+    "domain_from_plain",
+    "register",
+]

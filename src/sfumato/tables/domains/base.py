@@ -7,7 +7,7 @@ The rest of the package asks a domain and never which kind it is, so a new kind 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, Final
 
@@ -20,7 +20,7 @@ from sfumato.tables.columns import Column, Expr, any_of
 from sfumato.tables.domains.cells import Cells, Codes
 from sfumato.tables.lattice import Lattice
 from sfumato.tables.notes import Wording
-from sfumato.tables.predicate_tree import OPPOSITE, Atom, Compare, Either, InCells, Missing, Op, Predicate
+from sfumato.tables.predicate_tree import OPPOSITE, Atom, Compare, Either, InCells, Missing, Not, Op, Predicate, literal_text
 from sfumato.tables.taxonomy import Leaf
 
 MAX_BOUND = 2**53  # beyond it not every whole number is a double, and engines would disagree
@@ -64,6 +64,12 @@ class Domain(Cells):
     keys: ClassVar[tuple[str, ...]]
     adds_up: ClassVar[bool] = True
 
+    def told(self) -> str:
+        """The domain as a reader of figures must know it: what values were clamped to, or which are listed."""
+        labels = self.labels()
+        more = f" and {len(labels) - 12:,} more" if len(labels) > 12 else ""
+        return f"one of {', '.join(labels[:12])}{more}"
+
     # ------------------------------------------------------------------------------- values in memory
 
     @abstractmethod
@@ -97,6 +103,13 @@ class Domain(Cells):
 
         `engine` is the engine's name, `what` names the column in errors, `text` is for untyped tables (CSV).
         """
+
+    def steps(self, kind: Any, *, what: str) -> Sequence[Callable[[Expr], Expr]]:
+        """How a column of the type `kind` becomes that of `column`, in steps that each are computed once; `what` names it.
+
+        The last one makes whole numbers. By default there are none, and `column` is asked to do it all.
+        """
+        return ()
 
     @abstractmethod
     def cell(self, column: Column) -> Expr:
@@ -152,6 +165,13 @@ class Domain(Cells):
     @abstractmethod
     def compare(self, name: str, op: Op, value: Any) -> Predicate:
         """What ``name op value`` means for the column `name`; refuses a literal `value` that `op` cannot compare it with."""
+
+    def extra_cell(self, name: str, op: Op, value: Any) -> Predicate | None:
+        """What ``name op value`` means if `value` is the name of an extra cell; None if it is not."""
+        if op not in ("=", "!=") or not isinstance(value, str) or value not in self.extra:
+            return None
+        found = InCells(name, (self.listed + self.extra.index(value),), (literal_text(value),))
+        return found if op == "=" else Not(found)
 
     def one_of(self, name: str, values: Sequence[Any]) -> Predicate:
         """What ``name in (values)`` means for the column `name` and literals `values`."""

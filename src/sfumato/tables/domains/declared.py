@@ -61,6 +61,12 @@ def _label(given: bool | str, taken: Sequence[Any], what: str, key: str, example
     return key if given is True else given
 
 
+def told_bounds(domain: Any) -> str:
+    """The bounds of a `domain` in words, and what becomes of values beyond them."""
+    beyond = "clamped to these bounds" if domain.outside == "clamp" else "counted as other"
+    return f"from {domain.low:,} to {domain.high:,}, values beyond {beyond}"
+
+
 def extras(domain: Domain) -> dict[str, Any]:
     """The keys of a schema file for the extra cells and the tree of a `domain`."""
     tree = {} if domain.taxonomy is None else {"taxonomy": domain.taxonomy.plain()}

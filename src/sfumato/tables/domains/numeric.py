@@ -17,7 +17,7 @@ from sfumato.privacy.source import Generator
 from sfumato.tables.columns import Column, Expr, number_column
 from sfumato.tables.domains import number_expressions as engine_side
 from sfumato.tables.domains.base import MAX_BOUND, Domain
-from sfumato.tables.domains.declared import extra_labels, extras, register
+from sfumato.tables.domains.declared import extra_labels, extras, register, told_bounds
 from sfumato.tables.lattice import MAX_STEPS, Lattice
 from sfumato.tables.predicate_tree import Atom, Compare, InCells, Op, Predicate
 from sfumato.tables.taxonomy import Taxonomy
@@ -202,6 +202,9 @@ class Numeric(Domain):
             return f"{low}" if low == high - 1 else f"{low} to {high - 1}"
         return f"{low:.12g} to {high:.12g}"
 
+    def told(self) -> str:
+        return told_bounds(self)
+
     # ------------------------------------------------------------------------------- values in memory
 
     def places(self, values: Any) -> NDArray[np.int64]:
@@ -285,6 +288,8 @@ class Numeric(Domain):
     # ---------------------------------------------------------------------------------------- `where`
 
     def compare(self, name: str, op: Op, value: Any) -> Predicate:
+        if (found := self.extra_cell(name, op, value)) is not None:
+            return found
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
             raise SchemaError(f"column {name!r} is numeric; compare it with a number, not {value!r}")
         return Compare(name, op, value)
