@@ -1,9 +1,9 @@
 """A plan file, priced from public facts, run through the ledger, written as an artefact with its certificate.
 
 In Python, `open` gives a `Table` to preview and release from (`sfumato.open` is the same). For a plan file, `init` writes
-one to fill in, `check` tells all its mistakes, `load` reads it, `preview` prices it and `release` runs it; `read_result` reads a
-folder that was released, and `verify` checks one. `people` gives the people of a plan with a living roster, `receipt_page`
-a page for one of them. Names load when they are used.
+one to fill in, `check` tells all its mistakes, `load` reads it, `preview` prices it and `release` runs it; `read_result`
+reads a folder that was released, and `verify` checks one. `people` gives the people of a plan with a living roster,
+`receipt_page` a page for one of them. Names load when they are used.
 """
 
 from __future__ import annotations
