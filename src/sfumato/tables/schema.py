@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError, SchemaError
 from sfumato.privacy.terms import Terms
+from sfumato.tables.blanks import refuse_blanks
 from sfumato.tables.domains import Domain, domain_from_plain
 from sfumato.tables.lattice import Lattice
 from sfumato.tables.notes import NOTHING, Note, Wording, note_of
@@ -268,6 +269,7 @@ class Schema:
 
         Files of values are looked for in `folder`.
         """
+        refuse_blanks(plain)
         check_keys(plain, ("table", "unit", "columns"), what)
         unit, columns, table = plain.get("unit", {}), plain.get("columns"), plain.get("table", {})
         if not isinstance(columns, Mapping) or not columns:
