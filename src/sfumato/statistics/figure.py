@@ -90,7 +90,7 @@ class Figure(Result):
         row = {"kind": self.kind, **({} if self.column is None else {"column": self.column})}
         narrow = self.if_independent
         second = {} if narrow is None else {"low_if_independent": narrow[0], "high_if_independent": narrow[1]}
-        figures = {"value": self.value, "low": self.low, "high": self.high, **second, **self.details}
+        figures = {"value": self.value, "low": self.low, "high": self.high, **second, **dict(sorted(self.details.items()))}
         made = {"expected_rmse": self.expected_rmse, "mechanism": self.mechanism, "epsilon": float(self.guarantee.epsilon)}
         return pd.DataFrame([{**row, **figures, **made}])
 
