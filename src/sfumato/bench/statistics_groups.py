@@ -90,17 +90,21 @@ def claims(figures: dict[str, Any]) -> list[dict[str, Any]]:
     made = [
         _claim("2,000 groups of 1 to 1e5 rows, means with an sd of 5% of the range: error over separate", max(main), LIMIT),
         _claim("largest error over separate in any simulated cell", max(c["ratio"] for c in figures["cells"]), NEVER),
-        _claim(
-            "least share of groups in their average interval", min(c["average"] for c in figures["cells"]), 0.94, least=True
-        ),
-        _claim(
-            "least share of groups in their interval for any data", min(c["any"] for c in figures["cells"]), 0.94, least=True
-        ),
+        *_covered("average interval", [c["average"] for c in figures["cells"]]),
+        *_covered("interval for any data", [c["any"] for c in figures["cells"]]),
         _claim("budgets of everybody's own: largest over separate", max(c["ratio"] for c in figures["personal"]), NEVER),
     ]
     if "tables" in figures:
         made.append(_claim("largest error over separate on a real table", max(t["ratio"] for t in figures["tables"]), NEVER))
     return made
+
+
+def _covered(interval: str, shares: list[float]) -> list[dict[str, Any]]:
+    """Over all cells, and in the worst of them: two tables of a few hundred groups leave it a percentage point of chance."""
+    return [
+        _claim(f"share of groups in their {interval}", float(np.mean(shares)), 0.945, least=True),
+        _claim(f"least share of groups in their {interval}, of all cells", min(shares), 0.93, least=True),
+    ]
 
 
 def _claim(name: str, figure: float, limit: float, *, least: bool = False) -> dict[str, Any]:
