@@ -165,9 +165,8 @@ class Dataset:
 
     def check(self) -> None:
         """Open the table and compare column names and types with the schema and the roster; no row of it is read."""
-        _ = self.engine
-        whole = self._opened_as(replace(self, readable=None))  # names and types are public, of every column
-        rows_in_use(whole, self.schema.names, None, budgets=self.budgets is not None, to_check=True)
+        names = [name for name in self.schema.names if self.readable is None or name in self.readable]
+        rows_in_use(self, names, None, budgets=self.budgets is not None, to_check=True)
         self.check_persons()
 
     def check_persons(self) -> None:
