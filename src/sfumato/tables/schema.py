@@ -22,9 +22,11 @@ A schema is input, never inferred: reading a domain off the data would publish t
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -182,6 +184,11 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """Column names in order."""
         return tuple(self.columns)
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of what decides about figures: not of titles and descriptions."""
+        return hashlib.sha256(self.to_toml(notes=False).encode()).hexdigest()
 
     def shape(self, columns: Iterable[str] | None = None) -> tuple[int, ...]:
         """Cells of each of `columns`, or of all columns."""
