@@ -209,6 +209,9 @@ def test_what_load_refuses(saved, tmp_path):
         "schema": {"schema": str(tmp_path / "schema.toml")},
         "not a model": {"schema": SCHEMA.to_toml().replace("bins = 8", "bins = 1000000000000")},
         "another,": {"arrays_sha256": "0"},
+        "asks for a file": {
+            "schema": SCHEMA.to_toml() + '[columns.x]\ntype = "categorical"\nvalues_file = "/etc/hostname"\n'
+        },
         "do not agree": {"classes": ["no", "perhaps"]},
     }.items():
         folder = tmp_path / message.replace(" ", "-")

@@ -55,6 +55,7 @@ ASKED: list[tuple[str, dict, set[str]]] = [
     ("table", {"columns": ["ward", "ill"], "where": "age > 1"}, {"age", "ward", "ill"}),
     ("top", {"column": "ward", "k": 1}, {"ward"}),
     ("profile", {"column": "ward", "catalogue": {"A": ["old"], "B": ["new", "big"]}}, {"ward", "old", "new", "big"}),
+    ("model", {"target": "ill", "attributes": ["ward"], "mechanism": "naive-bayes", "where": "age > 1"}, {*VALUES}),
     ("synthesize", {"target": "ill", "attributes": ["ward"], "mechanism": "uniform-grid"}, {"ill", "ward"}),
     ("synthesize", {"target": "ill", "mechanism": "privbayes"}, {"ill", "ward", "age"}),
 ]

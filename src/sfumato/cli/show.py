@@ -16,6 +16,7 @@ from sfumato.privacy.units import epsilon_text
 
 if TYPE_CHECKING:
     from sfumato.ledger import Balance
+    from sfumato.people.headline import Headline
     from sfumato.releases.batch import Outcome, PlanPreview
     from sfumato.releases.pipeline import Priced
     from sfumato.results import Result
@@ -62,7 +63,7 @@ def show_preview(console: Console, priced: PlanPreview) -> None:
         table.add_column("")
         table.add_column("mechanism")
         gaps = [f"{100 * gap:.0f} point{'s' if gap > 0.01 else ''}" for gap in GAPS]
-        differ = any(offer.errors is not None for offer in item.offers)
+        differ = any(o.errors is not None and o.errors.worst > o.errors.independent for o in item.offers)
         for head in ("if independent", *gaps, "worst case") if differ else ("expected error",):
             table.add_column(head, justify="right")
         table.add_column("price ε", justify="right")
@@ -74,7 +75,8 @@ def show_preview(console: Console, priced: PlanPreview) -> None:
             if people is not None and int(people.min()) != offer.charge.total:
                 cost = f"{epsilon_text(int(people.min()))} to {cost}"
             errors = offer.errors
-            shown = [offer.expected_rmse] if errors is None else [errors.independent, *errors.at, errors.worst]
+            gaps_too = differ and errors is not None
+            shown = [errors.independent, *errors.at, errors.worst] if gaps_too and errors else [offer.expected_rmse]
             figures = ["" if error is None else f"{error:,.4g}" for error in shown]
             mark = "→" if offer is item.chosen else ""
             table.add_row(mark, offer.mechanism, *figures, cost, *([] if differ else [offer.note]))
@@ -133,20 +135,26 @@ def show_outcomes(console: Console, outcomes: list[Outcome]) -> None:
 
 def answer_lines(result: Result) -> list[str]:
     """The released figures: one number with its interval, or the first rows of the table."""
-    from sfumato.people.estimate import Estimate
     from sfumato.people.headline import headline_lines
 
-    if isinstance(result, Estimate):
-        lines = headline_lines(result)
-        alarm = lines[: -1 if len(lines) > 1 and result.headline().alarm else 0]
+    made = headline_of(result)
+    if made is not None:
+        lines = headline_lines(made, result.words)
+        alarm = lines[:1] if made.alarm else []
         return [*(f"[bold red]{escape(line)}[/bold red]" for line in alarm), *(escape(line) for line in lines[len(alarm) :])]
     frame = result.to_frame()
     columns = [c for c in frame.columns if c not in ("noise", "epsilon", "share")]
     shown = frame[columns].head(_MOST_ROWS).to_string(index=False, float_format=lambda x: f"{x:,.5g}")
-    more = [] if len(frame) <= _MOST_ROWS else [f"... {len(frame) - _MOST_ROWS:,} more rows in data.parquet"]
+    more = [] if len(frame) <= _MOST_ROWS else [f"... {len(frame) - _MOST_ROWS:,} more rows in data.csv"]
     said: str | None = getattr(result, "alarm", None)
     first = [f"[bold red]{escape(said)}[/bold red]"] if said else []
     return [*first, *(escape(line) for line in shown.split("\n")), *more]
+
+
+def headline_of(result: Result) -> Headline | None:
+    """What is said first of an answer that is one figure; None where it is a table."""
+    say = getattr(result, "headline", None)
+    return say() if callable(say) and isinstance(getattr(result, "value", None), int | float) else None
 
 
 def show_balance(console: Console, balance: Balance) -> None:

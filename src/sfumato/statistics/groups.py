@@ -119,11 +119,15 @@ class GroupPlan:
         made = _ESTIMATES[self.mechanism](self, noisy)
         cells = noisy[-1]
         low, high = self.question.interval(cells)
+        narrow = cells.if_independent()
+        keen = (None, None) if narrow is None else self.question.interval(narrow)
         return Groups(
             kind=self.question.kind,
             by=self.question.by,
             low=low,
             high=high,
+            low_if_independent=keen[0],
+            high_if_independent=keen[1],
             guarantee=meter.guarantee(),
             mechanism=self.mechanism,
             column=self.question.column,

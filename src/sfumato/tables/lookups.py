@@ -37,7 +37,8 @@ def _places(listed: Sequence[Leaf], kind: str, engine: str) -> Expr:
     import ibis
     import pyarrow as pa
 
-    if engine == "postgres":  # where a table in memory would be one that the user must be allowed to create
+    # PostgreSQL would make a table of it, for which the user needs a right; in Spark, Ibis forgets it when rows are stored.
+    if engine in ("postgres", "pyspark"):
         return _from_text(listed, kind)
     stored = {"text": pa.string(), "int": pa.int64(), "float": pa.float64()}[kind]
     values = pa.array([float(v) if kind == "float" else v for v in listed], stored)

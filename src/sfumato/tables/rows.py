@@ -62,7 +62,7 @@ def rows_in_use(
     predicate = parse_where(where, dataset.schema)
     schema, engine = dataset.schema, dataset.engine
     needed = sorted(set(columns) | columns_of(predicate), key=schema.names.index)
-    beyond = [] if dataset.readable is None else [name for name in needed if name not in dataset.readable]
+    beyond = [] if to_check or dataset.readable is None else [name for name in needed if name not in dataset.readable]
     if beyond:
         raise PrivacyError(
             f"a release may not read column {beyond[0]!r}: it was not asked for, so nothing was charged to it"
@@ -94,11 +94,16 @@ def rows_in_use(
 
 def _in_steps(dataset: Dataset, rows: Expr, alias: Mapping[str, str]) -> Expr:
     """The rows with a column more for every column that is read in steps; see `Domain.steps`."""
-    for name, short in alias.items():
-        for step in dataset.schema[name].steps(rows[short].type(), what=f"column {name!r}"):
-            ready = f"{short}_ready"
-            made = rows.mutate(**{ready: step(rows[ready] if ready in rows.columns else rows[short])})
-            rows = made.view()  # or Ibis would put the step in wherever its result is used
+    known = {name: dataset.schema[name].steps(rows[short].type(), what=f"column {name!r}") for name, short in alias.items()}
+    for turn in range(
+        max(map(len, known.values()), default=0)
+    ):  # the first steps of all columns at once, then the second...
+        made = {}
+        for name, steps in known.items():
+            if turn < len(steps):
+                ready = f"{alias[name]}_ready"
+                made[ready] = steps[turn](rows[ready] if turn else rows[alias[name]])
+        rows = rows.mutate(**made).view()  # or Ibis would put a step in wherever its result is used
     return rows
 
 

@@ -175,7 +175,12 @@ class Domain(Cells):
 
     def one_of(self, name: str, values: Sequence[Any]) -> Predicate:
         """What ``name in (values)`` means for the column `name` and literals `values`."""
-        return Either(tuple(self.compare(name, "=", value) for value in values))
+        found = tuple(self.compare(name, "=", value) for value in values)
+        if not all(isinstance(part, InCells) for part in found):
+            return Either(found)
+        cells = [part for part in found if isinstance(part, InCells)]
+        named = {code: label for part in cells for code, label in zip(part.codes, part.labels, strict=True)}
+        return InCells(name, tuple(sorted(named)), tuple(named[code] for code in sorted(named)))
 
     def check_atom(self, atom: Atom) -> None:
         """Refuse a comparison `atom` that was not made by `compare` or `one_of` and does not fit."""

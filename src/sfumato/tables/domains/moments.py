@@ -66,7 +66,7 @@ def moment_of(value: Any) -> tuple[int, bool] | None:
     try:
         if issubclass(kind, str):
             return _read(str.__str__(value))
-        if kind.__module__.startswith("pandas.") and issubclass(kind, datetime.datetime):  # years beyond Python's too
+        if kind.__module__.split(".")[0] == "pandas" and issubclass(kind, datetime.datetime):  # years beyond Python's too
             at = value.to_datetime64()
             return None if np.isnat(at) else (int(_seconds(np.array([at]))[0]), value.tzinfo is not None)
         if issubclass(kind, datetime.datetime):
@@ -81,10 +81,14 @@ def moment_of(value: Any) -> tuple[int, bool] | None:
 
 
 def _of_datetime(value: datetime.datetime) -> tuple[int, bool]:
+    # By the parts of the base type: a subclass may have a `replace` of its own, or none that works.
     offset = datetime.datetime.utcoffset(value)
-    clock = datetime.datetime.replace(value, tzinfo=None)
-    at = (clock - datetime.datetime(1970, 1, 1)) - (offset or datetime.timedelta(0))
-    return at // datetime.timedelta(seconds=1), offset is not None
+    time = datetime.datetime.time(value)
+    clock = (datetime.date.toordinal(value) - EPOCH) * DAY + time.hour * 3600 + time.minute * 60 + time.second
+    if offset is None:
+        return clock, False
+    at = datetime.timedelta(seconds=clock, microseconds=time.microsecond) - offset
+    return at // datetime.timedelta(seconds=1), True
 
 
 def _read(text: str) -> tuple[int, bool] | None:
