@@ -46,6 +46,15 @@ def to_show(text: str) -> str:
     text = _PASSWORD.sub(r"\1@", masked(text))
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} [...] {text[-_LONGEST // 2 :]}"
+    return printable(text)
+
+
+def printable(text: str) -> str:
+    """A text in which characters that a terminal would obey are written as escapes; lines stay lines.
+
+    >>> printable("a\\x1b[2J")
+    'a\\\\x1b[2J'
+    """
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 

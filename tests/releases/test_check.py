@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from sfumato.cli import app
 from sfumato.releases import check
+from sfumato.tables import Categorical, Schema
 from sfumato.tables.toml_text import MOST_BYTES
 from support import clinic
 
@@ -132,3 +133,23 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path):
     assert "there is no plan" in check(tmp_path / "none.toml").mistakes[0]
     assert "check the path" in check(tmp_path).mistakes[0]
     assert "larger than" in check("/dev/zero").mistakes[0]
+
+
+def test_neither_rich_nor_the_terminal_obeys_the_names_of_columns_and_values(tmp_path):
+    odd = "[/bold]\x1b[2J"
+    schema = Schema({"[/bold]X": Categorical(["[red]", odd])})
+    schema.save(tmp_path / "t.toml")
+    pd.DataFrame({"[/bold]X": ["[red]", odd, odd]}).to_parquet(tmp_path / "t.parquet")
+    (tmp_path / "plan.toml").write_text(
+        '[dataset]\nname = "odd"\nsource = "t.parquet"\nschema = "t.toml"\nrows = 3\n'
+        '[ledger]\nlocation = "t.ledger"\nepsilon = 1\n'
+        '[[release]]\nname = "one"\nkind = "count"\nwhere = "`[/bold]X` = \'[red]\'"\nepsilon = 0.1\n'
+        '[[release]]\nname = "all"\nkind = "histogram"\ncolumns = ["[/bold]X"]\nepsilon = 0.1\n'
+    )
+    for verb in ("check", "preview", "release", "ledger"):
+        words = [verb, "--plan", "plan.toml"] if verb == "ledger" else [verb, "plan.toml"]
+        words[-1] = str(tmp_path / "plan.toml")
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, (verb, done.output, done.exception)
+        assert all(c.isprintable() or c == "\n" for c in done.output), verb
+    assert "[red]" in done.output

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from sfumato.cli.app import escape
 from sfumato.offers import GAPS
 from sfumato.privacy.units import epsilon_text
 
@@ -59,7 +59,7 @@ def show_preview(console: Console, priced: PlanPreview) -> None:
         title = f"{request.name}: {request.kind}" + (f" where {request.where}" if request.where else "")
         if request.share is not None:
             title += f", {float(request.share):.3g} of everyone's own budget"
-        table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
+        table = Table(title=escape(title), title_justify="left", show_edge=False, pad_edge=False)
         table.add_column("")
         table.add_column("mechanism")
         gaps = [f"{100 * gap:.0f} point{'s' if gap > 0.01 else ''}" for gap in GAPS]
@@ -79,7 +79,7 @@ def show_preview(console: Console, priced: PlanPreview) -> None:
             shown = [errors.independent, *errors.at, errors.worst] if gaps_too and errors else [offer.expected_rmse]
             figures = ["" if error is None else f"{error:,.4g}" for error in shown]
             mark = "→" if offer is item.chosen else ""
-            table.add_row(mark, offer.mechanism, *figures, cost, *([] if differ else [offer.note]))
+            table.add_row(mark, offer.mechanism, *figures, cost, *([] if differ else [escape(offer.note)]))
         console.print(table)
         if differ:
             console.print(f"→ {escape(item.chosen.note)}", style="dim")
@@ -109,7 +109,7 @@ def progress(console: Console, total: int, *, quiet: bool = False) -> Iterator[C
         def step(name: str, what: str) -> None:
             if name not in seen:
                 seen.append(name)
-            bar.update(task, description=f"{name}: {what}", completed=len(seen) - (what != "committing"))
+            bar.update(task, description=escape(f"{name}: {what}"), completed=len(seen) - (what != "committing"))
 
         yield step
 
@@ -121,16 +121,16 @@ def show_outcomes(console: Console, outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
         made = outcome.certificate
         paid = " (already paid for: nothing was charged)" if outcome.repeated else ""
-        console.print(f"[bold]{outcome.name}[/bold] → {outcome.folder}{paid}")
+        console.print(f"[bold]{escape(outcome.name)}[/bold] → {escape(str(outcome.folder))}{paid}")
         for line in answer_lines(outcome.result):
             console.print(f"  {line}")
         errors = ", ".join(f"{what} {_number(error)}" for what, error in expected_errors(made).items())
         console.print(f"  {made['mechanism']}, {errors}", style="dim")
-        console.print(f"  {made['guarantee']['sentence']}")
+        console.print(f"  {escape(made['guarantee']['sentence'])}")
         if made.get("assumption"):
             console.print(f"  [yellow]{escape(made['assumption'])}[/yellow]")
         for warning in made["warnings"]:
-            console.print(f"  [yellow]note:[/yellow] {warning}")
+            console.print(f"  [yellow]note:[/yellow] {escape(warning)}")
 
 
 def answer_lines(result: Result) -> list[str]:

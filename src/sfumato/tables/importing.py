@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.tables.columns import Expr
+from sfumato.tables.columns import Column, Expr
 from sfumato.tables.csv_lines import Lines
 from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.engines import TEXTS, Engine, check_source
 from sfumato.tables.files import open_lines
 from sfumato.tables.frames import AsArrow, number_array, person_array, text_array
 from sfumato.tables.schema import Schema
+from sfumato.tables.steps import in_steps
 
+_READY = "\n{} ready"  # no name of a column: one line holds them all
 PRIVATE = "These numbers are exact and as private as the table: do not publish them or pass them on."
 
 
@@ -117,10 +119,18 @@ def import_table(
     for make, names in ((number_array, numbers), (person_array, [*persons, *wholes]), (text_array, texts)):
         columns = dict.fromkeys(names, make) | columns
     engine, lines = open_lines(text, columns, None, written)
+    engine = _in_steps(engine, schema)
     typed, found = _typed(engine, schema, {"whole": wholes, "number": numbers, "text": [*texts, *persons]})
     figures = engine.fetch(engine.table.aggregate(**found)).to_pylist()[0]
     _write(engine, typed, out)
     return _imported(out, lines, schema, figures)
+
+
+def _in_steps(engine: Engine, schema: Schema) -> Engine:
+    """The engine with a column more for every column that is read in steps."""
+    kinds = {name: engine.column(name, "column").type() for name in schema.names}
+    known = {(n, _READY.format(n)): schema[n].steps(kind, what=f"column {n!r}") for n, kind in kinds.items()}
+    return replace(engine, table=in_steps(engine.table, known))
 
 
 def _typed(engine: Engine, schema: Schema, others: Mapping[str, Sequence[str]]) -> tuple[dict[str, Expr], dict[str, Expr]]:
@@ -128,7 +138,10 @@ def _typed(engine: Engine, schema: Schema, others: Mapping[str, Sequence[str]]) 
     typed, found = {}, {}
     for i, name in enumerate(schema.names):
         raw, what = engine.column(name, "column"), f"column {name!r}"
-        column = schema[name].column(raw, engine=engine.name, what=what, text=True)
+        if (ready := _READY.format(name)) in engine.table.columns:
+            column = Column(engine.table[ready], "int")
+        else:
+            column = schema[name].column(raw, engine=engine.name, what=what, text=True)
         typed[name] = schema[name].kept(column)
         found[f"missing{i}"] = raw.isnull().sum()
         found[f"outside{i}"] = (raw.notnull() & ~schema[name].inside(column)).sum()

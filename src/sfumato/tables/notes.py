@@ -101,7 +101,7 @@ class Wording:
     start: str = ""
 
     def words(self, number: float) -> str:
-        """A value of the column."""
+        """A `number` that is a value of the column."""
         if not self.start or not math.isfinite(number):
             return self.behind(f"{number:,.6g}")
         step = datetime.timedelta(seconds=round(number)) if "T" in self.start else datetime.timedelta(days=round(number))
@@ -111,7 +111,7 @@ class Wording:
             return f"{self.distance(number)} after {self.start}"
 
     def distance(self, number: float) -> str:
-        """A difference of two values: an error, a width."""
+        """A `number` that is the difference of two values: an error, a width."""
         if not self.start:
             return self.behind(f"{number:,.6g}")
         if "T" not in self.start:

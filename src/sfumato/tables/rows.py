@@ -12,6 +12,7 @@ from sfumato.tables.columns import Column, Expr
 from sfumato.tables.conditions import condition
 from sfumato.tables.lookups import with_place
 from sfumato.tables.predicates import Both, Where, columns_of, parse_where
+from sfumato.tables.steps import in_steps
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
@@ -94,17 +95,11 @@ def rows_in_use(
 
 def _in_steps(dataset: Dataset, rows: Expr, alias: Mapping[str, str]) -> Expr:
     """The rows with a column more for every column that is read in steps; see `Domain.steps`."""
-    known = {name: dataset.schema[name].steps(rows[short].type(), what=f"column {name!r}") for name, short in alias.items()}
-    for turn in range(
-        max(map(len, known.values()), default=0)
-    ):  # the first steps of all columns at once, then the second...
-        made = {}
-        for name, steps in known.items():
-            if turn < len(steps):
-                ready = f"{alias[name]}_ready"
-                made[ready] = steps[turn](rows[ready] if turn else rows[alias[name]])
-        rows = rows.mutate(**made).view()  # or Ibis would put a step in wherever its result is used
-    return rows
+    known = {
+        (short, f"{short}_ready"): dataset.schema[name].steps(rows[short].type(), what=f"column {name!r}")
+        for name, short in alias.items()
+    }
+    return in_steps(rows, known)
 
 
 def _with_places(dataset: Dataset, rows: Expr, alias: Mapping[str, str]) -> Expr:

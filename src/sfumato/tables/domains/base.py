@@ -167,7 +167,7 @@ class Domain(Cells):
         """What ``name op value`` means for the column `name`; refuses a literal `value` that `op` cannot compare it with."""
 
     def extra_cell(self, name: str, op: Op, value: Any) -> Predicate | None:
-        """What ``name op value`` means if `value` is the name of an extra cell; None if it is not."""
+        """What `name` `op` `value` means if `value` is the name of an extra cell; None if it is not."""
         if op not in ("=", "!=") or not isinstance(value, str) or value not in self.extra:
             return None
         found = InCells(name, (self.listed + self.extra.index(value),), (literal_text(value),))
