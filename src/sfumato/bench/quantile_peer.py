@@ -16,6 +16,8 @@ from typing import Any
 
 def answers(job: list[dict[str, Any]], columns: Any) -> list[list[list[float]]]:
     """For each question the values of every repetition."""
+    import numpy as np
+
     quantile = import_module("diffprivlib.tools").quantile
     found = []
     for asked in job:
@@ -23,8 +25,11 @@ def answers(job: list[dict[str, Any]], columns: Any) -> list[list[list[float]]]:
         given = {"epsilon": asked["epsilon"], "bounds": (asked["low"], asked["high"])}
         drawn = []
         for number in range(asked["repeats"]):
-            made = quantile(values, asked["quantiles"], random_state=number, **given)
-            drawn.append([float(v) for v in (made if asked["quantiles"][1:] else [made])])
+            try:
+                made = quantile(values, asked["quantiles"], random_state=number, **given)
+            except RuntimeError:  # it finds no candidate where scores overflow; such a draw has no value
+                made = [float("nan")] * len(asked["quantiles"])
+            drawn.append([float(v) for v in np.ravel(made)])
         found.append(drawn)
     return found
 

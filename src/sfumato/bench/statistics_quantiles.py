@@ -39,6 +39,7 @@ MOST = 1 << 20
 NO_WORSE = 1.1  # of the mean over five quantiles; a mean of a few dozen draws is itself off by so much
 TIME = 1.3
 REPEATED = 5
+_NONE = 0.01  # no error, for ratios
 _OWN_NOISE = 5_000  # candidates up to which OpenDP draws its own noise
 
 
@@ -95,8 +96,8 @@ def _against_peers(errors: dict[str, Any], names: list[str]) -> list[dict[str, A
     claims = []
     for peer in names:
         for kind in ("single", "deciles"):
-            cells = [(c, e, cell[kind]) for c, by in errors.items() for e, cell in by.items()]
-            ratios = [max(found[OURS], 1e-9) / max(found[peer], 1e-9) for _, _, found in cells]
+            cells = [cell[kind] for by in errors.values() for cell in by.values()]
+            ratios = [max(c[OURS], _NONE) / max(c[peer], _NONE) for c in cells if not np.isnan(c[peer])]
             what = "one quantile" if kind == "single" else "nine deciles"
             title = f"{what}: error against {peer}'s"
             claims.append(_claim(f"{title}, geometric mean of all cells", float(np.exp(np.mean(np.log(ratios)))), 1.0))
@@ -129,14 +130,16 @@ def _errors(drawn: dict[str, Any], name: str, column: Column, epsilon: float) ->
         return _error(drawn[library][name, epsilon, q], column, q)
 
     return {
-        "single": {library: float(np.mean([error(library, q) for q in SINGLE])) for library in drawn},
+        "single": {library: float(np.nanmean([error(library, q) for q in SINGLE])) for library in drawn},
         "deciles": {library: error(library, DECILES) for library in drawn},
     }
 
 
 def _error(drawn: Any, column: Column, shares: tuple[float, ...]) -> float:
     truth = np.quantile(column[0], shares, method="inverted_cdf")
-    return float(np.abs(np.asarray(drawn) - truth).mean())
+    missed = np.abs(np.asarray(drawn) - truth)
+    known = missed[~np.isnan(missed)]  # a peer may fail to answer
+    return float(known.mean()) if known.size else float("nan")
 
 
 # --- libraries -------------------------------------------------------------------------------------------------------
