@@ -18,7 +18,7 @@ from sfumato.distribution import refuse_both
 refuse_both(__path__[0])
 
 if TYPE_CHECKING:
-    from sfumato import attributes, classifiers, grids, histograms, people, privacy
+    from sfumato import attributes, classifiers, grids, histograms, people, privacy, statistics
     from sfumato.errors import SfumatoError
     from sfumato.ledger import Ledger
     from sfumato.privacy import (
@@ -70,7 +70,7 @@ _NAMES = {
     "load": "sfumato.releases.loading",
     "open": "sfumato.releases.opening",
 }
-_FAMILIES = ("attributes", "classifiers", "grids", "histograms", "people", "privacy")
+_FAMILIES = ("attributes", "classifiers", "grids", "histograms", "people", "privacy", "statistics")
 
 __all__ = [
     "AttributeBudgets",
@@ -101,6 +101,7 @@ __all__ = [
     "open",
     "people",
     "privacy",
+    "statistics",
 ]
 
 

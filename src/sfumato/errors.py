@@ -25,9 +25,16 @@ _hidden: dict[str, str] = {}
 
 
 def hide(secret: str, shown: str) -> None:
-    """From now on messages show `shown` instead of `secret`; one of less than four characters is in too many words."""
-    if len(secret) >= 4:
-        _hidden[secret] = shown
+    """From now on messages show `shown` instead of `secret`."""
+    _hidden[secret] = shown
+
+
+def masked(text: str, *, shortest: int = 4) -> str:
+    """A text without the secrets that `hide` was told; those of fewer characters than `shortest` are in too many words."""
+    for secret in sorted(_hidden, key=len, reverse=True):
+        if len(secret) >= shortest:
+            text = text.replace(secret, _hidden[secret])
+    return text
 
 
 def to_show(text: str) -> str:
@@ -36,11 +43,18 @@ def to_show(text: str) -> str:
     >>> to_show("no file 'a\\x1b[2J' at postgresql://ann:hush@host/db")
     "no file 'a\\\\x1b[2J' at postgresql://ann@host/db"
     """
-    for secret in sorted(_hidden, key=len, reverse=True):
-        text = text.replace(secret, _hidden[secret])
-    text = _PASSWORD.sub(r"\1@", text)
+    text = _PASSWORD.sub(r"\1@", masked(text))
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} [...] {text[-_LONGEST // 2 :]}"
+    return printable(text)
+
+
+def printable(text: str) -> str:
+    """A text in which characters that a terminal would obey are written as escapes; lines stay lines.
+
+    >>> printable("a\\x1b[2J")
+    'a\\\\x1b[2J'
+    """
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 

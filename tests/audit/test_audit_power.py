@@ -35,6 +35,9 @@ QUICK = [
     "people-histogram-2-rows-strict",
     "people-mean-partition-strict",
     "privpfc",
+    "table-margins",
+    "top-counts",
+    "top-flip",
     "weighted-count-strict",
 ]
 

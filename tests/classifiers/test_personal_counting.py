@@ -22,7 +22,7 @@ SCHEMA = Schema(COLUMNS)
 SEVERAL = Schema(COLUMNS, unit=PrivacyUnit(person="who", rows_per_person=2))
 LEVELS = np.array([0.3, 1.0, 4.0])
 MAKERS = {
-    "additive": lambda **k: c.PrivateAdditive(rounds=2, columns=2, **k),
+    "additive": lambda **k: c.PrivateAdditive(rounds=2, columns_per_term=2, **k),
     "auto": lambda **k: c.AutoClassifier(**k),
     "naive Bayes": lambda **k: c.PrivateNaiveBayes(**k),
     "majority": lambda **k: c.Majority(**k),

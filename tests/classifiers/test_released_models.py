@@ -119,14 +119,16 @@ def test_parameters_have_the_names_and_defaults_of_the_estimator(name):
         ("diffgen", {"steps": 3}),
     ],
 )
-def test_parameters_reach_the_estimator(name, parameters):
-    made = opened().model(target="ill", estimator=name, epsilon=2, parameters=parameters).estimator
-    known = made.get_params(deep=False)
+def test_parameters_reach_the_estimator(name, parameters, monkeypatch):
+    made = []
+    monkeypatch.setattr(Training, "rehearse", lambda self: made.append(self.estimator()))
+    opened().preview("model", target="ill", estimator=name, epsilon=2, parameters=parameters)
+    (known,) = (model.get_params(deep=False) for model in made)
     known |= known.get("settings") or {}
     assert {k: known[k] for k in parameters} == parameters
 
 
-@pytest.mark.parametrize("name", ["naive-bayes", "tree", "additive", "automatic", "majority", "svm"])
+@pytest.mark.parametrize("name", ["naive-bayes", "tree", "additive", "svm"])
 def test_a_table_and_a_frame_train_the_same_model(name):
     """The engine's coding is the one in memory: condition, chosen columns, values without a cell, the class `other`."""
     schema = sf.Schema({**SCHEMA.columns, "ill": sf.Categorical(["no"], other="some")})
@@ -209,10 +211,9 @@ def test_no_neighbour_of_a_table_with_budgets_loses_more_than_they_granted(name,
         model = table.model(target="ill", estimator=name, share=1, parameters=parameters).estimator
         return model.to_portable()[1]
 
-    for gone, level in ((0, 500_000_000), (1, 2_000_000_000)):
-        found = replay(release, here=frame, there=frame.drop(index=gone))
-        assert found.same_output
-        assert found.loss <= level
+    found = replay(release, here=frame, there=frame.drop(index=0))  # who is strict
+    assert found.same_output
+    assert found.loss <= 500_000_000
 
 
 def test_a_person_with_several_rows_pays_for_all_of_them():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -11,15 +12,18 @@ import numpy as np
 
 import sfumato as sf
 from sfumato import classifiers, grids
-from sfumato.histograms.bins import Bins
+from sfumato.histograms.bins import Axis, Bins
 from sfumato.people import ArrayReader, PairReader, Question, plan_offer
 from sfumato.people.histogram import plan_histogram
 from sfumato.people.mechanisms.adaptive_cells import plan_adaptive_histogram
 from sfumato.people.pairs import Pair
 from sfumato.privacy import NANO, Exact, Meter
 from sfumato.privacy.terms import Terms
-from sfumato.registry import Mechanism, mechanisms
+from sfumato.registry import Mechanism, mechanism, mechanisms
+from sfumato.statistics.group_question import GroupQuestion
 from sfumato.statistics.margin_fit import summed
+from sfumato.statistics.shares import Plan, moments_of, plan_parts
+from sfumato.statistics.variance import VariancePlan
 from sfumato.testing import Tape
 
 from . import tables
@@ -90,6 +94,31 @@ def personal_histogram(make: Callable[..., Any], table: Granted, tape: Tape) -> 
     exact = Exact(counts, rows_per_person=table.rows_per_person)
     meter = Meter(limit=plan.charge, budgets=table.budgets, rows_per_person=table.rows_per_person, source=tape)
     return _Stored(plan.run(lambda weights: exact.map(lambda c: weights @ c), meter))
+
+
+def grouped(kind: str, entry: Mechanism, table: Granted, tape: Tape) -> Any:
+    """A figure per group of two columns, or a variance, everybody at their own budget."""
+    terms = Terms(rows_per_person=table.rows_per_person, budgets=table.budgets)
+    by = Bins((Axis.categories("a", ["x", "y"]), Axis.categories("b", ["u", "v"])))
+    cells = np.stack([table.values % 2, table.values // 3], axis=1)
+    base = 0 if kind == "sum" else None
+    question = GroupQuestion(kind, by, None if kind == "count" else "v", 0.0, 1.0, 4, base=base)
+
+    def measure(depth: int, share: Fraction) -> Plan:
+        return plan_parts(terms, Bins(by.axes[:depth]) if depth else None, question.parts, nano=None, share=share)
+
+    plan = entry.make(question, measure)
+    exact = Exact(moments_of(table.groups, cells, table.values), rows_per_person=table.rows_per_person)
+    return _Stored(plan.run(exact, Meter.under(terms.up_to(plan.charge), source=tape)))
+
+
+def spread(table: Granted, tape: Tape) -> Any:
+    """A variance, everybody at their own budget."""
+    terms = Terms(rows_per_person=table.rows_per_person, budgets=table.budgets)
+    plan = VariancePlan("adaptive", plan_parts(terms, None, 3, nano=None), "v", 0.0, 1.0, 4, 0.0, None)
+    none = np.zeros((table.values.size, 0), dtype=np.int64)
+    exact = Exact(moments_of(table.groups, none, table.values, powers=2), rows_per_person=table.rows_per_person)
+    return _Stored(plan.run(exact, Meter.under(terms.up_to(plan.charge), source=tape)))
 
 
 def personal_table(entry: Mechanism, table: Granted, tape: Tape) -> Any:
@@ -175,6 +204,10 @@ def _subjects() -> dict[str, Subject]:
                 )
     found["personal histogram"] = (partial(personal_histogram, plan_histogram), tables.granted)
     found["adaptive personal histogram"] = (partial(personal_histogram, plan_adaptive_histogram), tables.granted)
+    for kind, name in (("count", "adding-up"), ("sum", "separate"), ("mean", "shrunk")):
+        entry = mechanism(f"{kind} by", name)
+        found[f"{kind} by groups, {name}"] = (partial(grouped, kind, entry), tables.granted)
+    found["variance"] = (spread, tables.granted)
     for entry in mechanisms("table"):
         if "personal budgets" in entry.needs:
             found[f"personal table {entry.name}"] = (partial(personal_table, entry), tables.granted)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from sfumato.bench.grids_data import SOURCES, encode, load
+from sfumato.bench.grids_whole import WAYS, whole_claims, whole_tables
 from sfumato.errors import InputError
 from sfumato.records.coding import cells_of
 from sfumato.tables import Categorical
@@ -40,3 +41,15 @@ def test_missing_answers_go_to_the_other_cell():
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(InputError, match="census_income_kdd"):
         load("census", tmp_path)
+
+
+def test_whole_tables_are_compared_way_by_way():
+    found = whole_tables(quick=True, data=None, progress=lambda _: None)
+    (by_epsilon,) = found.values()
+    for ways in by_epsilon.values():
+        assert set(ways) == set(WAYS)
+        assert "misclassified" not in ways["general"]
+    strong = by_epsilon["1"]
+    assert strong["classification"]["single columns"] < strong["as published"]["single columns"] - 0.05
+    assert strong["general"]["pairs"] < strong["as published"]["pairs"]
+    assert len(whole_claims(found)) == 6

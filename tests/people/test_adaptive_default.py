@@ -207,7 +207,7 @@ def test_the_alarm_changes_what_is_said_first(mechanism):
     assert repr(found).startswith("Estimate(CONSENT AND VALUES SEEM TO GO TOGETHER")
     assert next(iter(found.to_dict())) == "headline"
     assert found.to_dict()["headline"]["alarm"] == first.alarm
-    lines = headline_lines(found)
+    lines = headline_lines(found.headline(), found.words)
     assert lines[0] == first.alarm
     assert len(lines) == 2
     assert found.to_frame()["alarm"].tolist() == [True]
@@ -221,7 +221,7 @@ def test_the_alarm_changes_what_is_said_first(mechanism):
 def test_without_an_alarm_both_intervals_are_said():
     several = [e for e, _ in answers(CLINIC, np.full(3, 0.4), np.random.default_rng(4), 20)]
     found = next(e for e in several if e.headline().alarm is None)
-    assert [line.count("interval") for line in headline_lines(found)] == [1, 1]
+    assert [line.count("interval") for line in headline_lines(found.headline(), found.words)] == [1, 1]
     assert "for any data" in repr(found)
     assert "if independent" in repr(found)
 

@@ -33,7 +33,7 @@ def command(*words):
         ("", "epsilon = 0.4", r"asked ε 0.4, 0.2 of 1 left for 'clinic'"),
         ("recipients = { alice = 0.3 }", 'recipient = "alice"\nepsilon = 0.1', "alice"),
         ("recipients = { alice = 2 }\ntogether = 0.85", 'recipient = "alice"\nepsilon = 0.1', "together"),
-        ("attributes = { age = 0.5 }", "epsilon = 0.1", "age"),
+        ("attributes = { ward = 0.5 }", "epsilon = 0.1", "attribute 'ward'"),
     ],
 )
 def test_the_preview_says_which_release_every_cap_would_refuse(tmp_path, ledger, asked, match):

@@ -145,6 +145,11 @@ def test_the_command(clinic, tmp_path):
     assert "gives no probabilities" in refused(outcomes["regions"].folder, rows, "--proba")
     assert "predicts nothing" in refused(outcomes["old"].folder, rows)
     assert "there is no" in refused(tmp_path / "none", rows)
+    assert "takes a key and a value" in refused(model, rows, "--csv", "delimiter")
+    pd.read_parquet(rows).head(20).to_csv(tmp_path / "semicolons.csv", sep=";", index=False)
+    found, _ = called(model, tmp_path / "semicolons.csv", "-o", tmp_path / "s.parquet", "--csv", "delimiter=;")
+    assert found.exit_code == 0, found.output
+    assert len(pd.read_parquet(tmp_path / "s.parquet")) == 20
     pd.read_parquet(rows).drop(columns=["age", "stay"]).to_parquet(tmp_path / "few.parquet")
     missing = refused(model, tmp_path / "few.parquet", "-o", tmp_path / "few.csv")
     assert "has no column 'age', 'stay'; the model needs age, stay, region" in missing

@@ -128,6 +128,7 @@ def test_relative_to_a_public_guess_and_as_an_interval():
         ({"kind": "count", "error": 3, "unit": "share"}, "no personal budgets"),
         ({"kind": "count", "error": 3, "where": "aeg >= 40"}, "did you mean 'age'"),
         ({"kind": "cuont", "error": 3}, "did you mean 'count'"),
+        ({"kind": "count", "error": 3, "epsilon": 0.5}, "leave `epsilon` out"),
         ({"kind": "histogram", "error": 3, "columns": ["age"], "mechanism": "dpa"}, "decided by the data"),
     ],
 )
@@ -200,7 +201,8 @@ def test_preview_tells_the_price_of_an_error(plan):
     assert found["releases"][0]["needed"]["epsilon"] == "0.070710679"
     relative = run(app, ["preview", str(plan), "--relative", "2%", "--size", "1000", "--only", "over65", "--json"])
     assert json.loads(relative.output)["releases"][0]["needed"]["epsilon"] == "0.070710679"
-    hopeless = run(app, ["preview", str(plan), "--error", "1e-9", "--json"])
+    hopeless = run(app, ["preview", str(plan), "--error", "1e-9", "--only", "over65", "--json"])
+    assert hopeless.exit_code == 2
     assert "no epsilon reaches" in json.loads(hopeless.output)["releases"][0]["needed"]["why_not"]
 
 

@@ -13,8 +13,10 @@ from sfumato.privacy import NANO, Exact, Meter, PersonBudgets, Seeded, Terms
 from sfumato.results import load_result
 from sfumato.statistics.group_question import GroupQuestion
 from sfumato.statistics.groups import MECHANISMS
+from sfumato.statistics.line_shrinkage import shrunk_line
 from sfumato.statistics.shares import moments_of, plan_parts
 from sfumato.statistics.shrinking import plain_means, shrunk_means
+from sfumato.testing import reveal
 
 MAKE = {entry.name: entry.make for entry in MECHANISMS}
 STEPS = 20
@@ -144,6 +146,19 @@ def test_groups_at_the_ends_of_the_range_are_not_made_worse(sizes):
     assert shrunk <= 1.05 * plain
 
 
+@pytest.mark.parametrize("least", [0.0, -np.inf])
+def test_sums_are_not_made_worse_however_far_apart_they_lie(least):
+    draw = np.random.default_rng()
+    for sums in (np.repeat([-1e6, 1e6], 100), np.repeat([0.0, 1e5], [150, 50]), draw.uniform(0, 300, 200)):
+        exact = np.maximum(sums, least)
+        seen = exact + draw.laplace(0, 10, exact.size)
+        made, errors = shrunk_line(seen, 10.0, least=least, most=np.inf)
+        plain = np.maximum(seen, least)
+        assert np.mean((made - exact) ** 2) <= 1.1 * np.mean((plain - exact) ** 2)
+        assert (made >= least).all()
+        assert errors.shape == made.shape
+
+
 ROSTER = PersonBudgets.from_tiers({"strict": (0.05, 3000), "open": (1.0, 1000)})
 
 
@@ -163,6 +178,37 @@ def test_intervals_hold_where_the_strict_differ_from_the_rest(kind):
         made = plan.run(moments, Meter.under(Terms(budgets=ROSTER).up_to(plan.charge), source=Seeded(seed)))
         inside.append((made.low.reshape(-1) - 1e-9 <= exact) & (exact <= made.high.reshape(-1) + 1e-9))
     assert np.mean(inside) > 0.92
+
+
+@pytest.mark.parametrize("base", [-30, -12, -5, 0, 7])
+def test_a_row_moves_a_sum_by_at_most_its_weight_whatever_its_sign(base):
+    asked = GroupQuestion("sum", GRID, "x", base / 2, (base + STEPS) / 2, STEPS, base=base)
+    for value in (0, 11, STEPS):
+        rows = np.array([[0, 1], [3, 0], [3, 0]]), np.array([5, 2, value])
+        found = [
+            reveal(asked.sums(Exact(moments_of(np.zeros(n, dtype=np.int64), rows[0][:n], rows[1][:n])), 2)(np.array([1000])))
+            for n in (2, 3)
+        ]
+        assert np.abs(found[1] - found[0]).sum() <= 1000
+
+
+@pytest.mark.parametrize("kind", ["count", "sum", "mean"])
+def test_intervals_hold_whom_the_safe_parts_hardly_see(kind):
+    """A few who granted next to nothing count in part, and all of them sit in one group, with one value."""
+    few = PersonBudgets.from_tiers({"wary": (0.0005, 150), "open": (1.0, 3000)})
+    terms = Terms(budgets=few)
+    plan = planned(kind, "separate", terms=terms)
+    assert plan.plans[-1].plan.unseen > 100
+    tier = np.repeat([0, 1], few.counts)
+    cells = np.stack(np.unravel_index(np.where(tier == 0, 3, np.arange(tier.size) % 16), GRID.shape), axis=1)
+    values = np.where(tier == 0, STEPS, 4)
+    exact, moments = truth(kind, cells, values), Exact(moments_of(tier, cells, values))
+    inside = []
+    for seed in range(12):
+        made = plan.run(moments, Meter.under(terms.up_to(plan.charge), source=Seeded(seed)))
+        inside.append((made.low.reshape(-1) - 1e-9 <= exact) & (exact <= made.high.reshape(-1) + 1e-9))
+    assert np.mean(inside) > 0.9
+    assert np.mean(np.array(inside)[:, 3]) > 0.7
 
 
 # --- through the front door ------------------------------------------------------------------------------------------

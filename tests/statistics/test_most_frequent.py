@@ -63,12 +63,12 @@ def test_the_spread_of_counts_is_one_row_and_not_two():
     """A choice at the whole rate costs the whole rate: the ratio of the probabilities of a pair shows it."""
     plan = planned("flip", 2, k=1, rate=NANO)
     draws = [
-        np.mean([made(plan, counts, Seeded(seed)).places[0] for seed in range(800)]) for counts in ([3, 3], [3, 4], [4, 3])
+        np.mean([made(plan, counts, Seeded(seed)).places[0] for seed in range(400)]) for counts in ([3, 3], [3, 4], [4, 3])
     ]
     # one of two exponentials is larger by one unit with probability e^-1 / 2
-    assert draws[0] == pytest.approx(0.5, abs=0.08)
-    assert draws[1] == pytest.approx(1 - np.exp(-1) / 2, abs=0.08)
-    assert np.log(draws[0] / draws[2]) < 1.0 + 0.3
+    assert draws[0] == pytest.approx(0.5, abs=0.12)
+    assert draws[1] == pytest.approx(1 - np.exp(-1) / 2, abs=0.12)
+    assert np.log(draws[0] / draws[2]) < 1.0 + 0.5
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

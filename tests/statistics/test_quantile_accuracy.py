@@ -136,3 +136,14 @@ def test_people_below_the_cap_are_in_the_interval():
     assert plan.weights[0] < 100
     assert 0 < plan.bias_bound <= 3
     assert plan.unseen.weight == pytest.approx(100 * 3, rel=0.02)
+
+
+def test_ties_are_where_the_usual_score_is_off_at_any_epsilon():
+    """More than half of all records at 0, the rest far away: the median is 0, and OpenDP's score prefers an empty point."""
+    from sfumato.bench import statistics_quantiles as bench
+
+    column = (np.repeat([0, 1, 30], [5500, 500, 4000]), 0, 40)
+    ours, theirs = (bench._error(ask(column, (0.5,), 5.0, 5), column, (0.5,)) for ask in (bench._ours, bench._opendp))
+    assert ours == 0
+    assert theirs >= 1
+    assert min(bench.coverage({"ties": column}, 2, lambda _: None).values()) > 0.9

@@ -166,3 +166,11 @@ def test_no_interval_is_the_whole_range_and_says_so():
     made = opened().median("age", epsilon=1, parameters={"interval": 0})
     assert made.interval() == (0, 99)
     assert any("public bounds" in w for w in made.warnings)
+
+
+def test_a_private_roster_is_counted_first():
+    """Head counts read the roster's column alone, whatever column the release behind them was charged for."""
+    roster = sf.Roster.tiers({"strict": 0.5, "open": 2.0}, column="consent", counts={"strict": 1, "open": 1}, private=True)
+    made = opened(budgets=roster, epsilon=None, rows=None).median("age", share=0.5)
+    assert abs(made.value - FRAME["age"].median()) <= 3
+    assert all(p["used"] <= p["granted"] for p in made.guarantee.to_dict()["people"])

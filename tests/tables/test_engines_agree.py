@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.tables import Categorical, Numeric, PrivacyUnit, Roster, Schema, open, parse_where
+from sfumato.tables import Categorical, Numeric, PersonalTable, PrivacyUnit, Roster, Schema, open, parse_where
 from sfumato.testing import reveal
 from support import plain_reference as plain
 
@@ -130,6 +130,16 @@ def test_marginals_rolled_up_in_memory_and_in_the_engine(clinic, monkeypatch):
     assert [m.tolist() for m in reveal(clinic.marginals(wanted))] == expected
     monkeypatch.setattr("sfumato.tables.counting.ROLL_UP_CELLS", 0)
     assert [m.tolist() for m in reveal(clinic.marginals(wanted))] == expected
+
+
+def test_margins_are_sums_of_one_table(clinic):
+    names = ["age", "sex", "smoker"]
+    whole = plain.counts(ROWS, names, SCHEMA)  # rows that have a cell in every column, whatever is asked
+    read = PersonalTable(clinic).margins(names)
+    one = np.array([1])
+    assert reveal(read(one, (0, 1, 2))).tolist() == whole.tolist()
+    assert reveal(read(one, (2, 0))).tolist() == whole.sum(axis=1).T.tolist()
+    assert int(reveal(read(one, ()))) == whole.sum()
 
 
 def test_sparse_counts(clinic):

@@ -321,3 +321,40 @@ def test_folders_that_hold_no_table_are_refused(tmp_path):
     parted(tmp_path / "mixed", ["ward=A"])
     with pytest.raises(InputError, match="different partitions"):
         tables.open(tmp_path / "mixed", schema=PARTED).check()
+
+
+DATED = Schema.from_toml(
+    """
+[columns.day]
+type = "date"
+first = "2024-01-01"
+last = "2024-12-31"
+by = "quarter"
+
+[columns.price]
+type = "decimal"
+low = 0
+high = 10
+bins = 2
+places = 2
+"""
+)
+
+
+@pytest.mark.parametrize("write", [write_xlsx, write_ods])
+def test_dates_and_decimals_of_sheets(tmp_path, write):
+    rows = [["day", "price"], [DAY, 1.5], ["2024-07-01", "7.25"], [DAY, 9], ["no day", DAY], [45_000, None]]
+    data = tables.open(write(tmp_path / ("t.xlsx" if write is write_xlsx else "t.ods"), {"A": rows}), schema=DATED)
+    assert look(data.counts("day")).tolist() == [0, 2, 1, 0]
+    assert look(data.counts("price")).tolist() == [1, 2]
+
+
+def test_dates_of_partitions_and_decimals_with_a_comma(tmp_path):
+    for day in ("2024-05-17", "2024-07-01", "someday"):
+        (tmp_path / "v" / f"day={day}").mkdir(parents=True)
+        pq.write_table(pa.table({"price": [1.5]}), tmp_path / "v" / f"day={day}" / "p.parquet")
+    assert look(tables.open(tmp_path / "v", schema=DATED).counts("day")).tolist() == [0, 1, 1, 0]
+    (tmp_path / "t.csv").write_text("day;price\n2024-05-17;1,5\n2024-07-01;7,25\nsomeday;1.5\n")
+    data = tables.open(tmp_path / "t.csv", schema=DATED, csv={"delimiter": ";", "decimal": ","})
+    assert look(data.counts("price")).tolist() == [1, 1]
+    assert look(data.counts("day")).tolist() == [0, 1, 1, 0]

@@ -25,6 +25,7 @@ from sfumato.bench.grids_figures import (
 from sfumato.bench.grids_noise_free import noise_free
 from sfumato.bench.grids_plots import plots
 from sfumato.bench.grids_speed import rows_against_grids, speed
+from sfumato.bench.grids_whole import whole_claims, whole_tables
 
 __all__ = ["plots", "run"]
 
@@ -32,7 +33,7 @@ LIMITS = {
     "adult": {0.05: 0.168, 0.1: 0.166, 0.2: 0.163, 0.5: 0.159, 1.0: 0.157},
     "bank": {0.05: 0.104, 0.1: 0.097, 0.2: 0.093, 0.5: 0.090, 1.0: 0.089},
 }
-PARTS = ("synthetic", "adult", "bank", "census", "contrast")
+PARTS = ("synthetic", "whole", "adult", "bank", "census", "contrast")
 Claims = list[dict[str, Any]]
 
 
@@ -52,6 +53,9 @@ def run(
         progress(f"error by table size: {figures['error by table size']}")
         _rows(figures, claims, quick)
         progress(f"rows against grids: {figures['rows against grids']}")
+    if "whole" in wanted:
+        figures["whole tables"] = whole_tables(quick=quick, data=data, progress=progress)
+        claims += [] if quick else whole_claims(figures["whole tables"])
     if data is None:
         progress("no --data folder: real data sets are left out")
         return {"figures": figures, "claims": claims}

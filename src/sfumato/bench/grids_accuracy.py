@@ -37,6 +37,8 @@ PAPER_OPTIONS: dict[str, Any] = {
     "split": "paper",
     "calibration": "paper",
     "cells": 0.2,
+    "cleaning": "clip",
+    "others": 0.0,
 }
 
 

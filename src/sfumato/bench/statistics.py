@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-PARTS: tuple[str, ...] = ("crosstabs",)
+PARTS: tuple[str, ...] = ("quantiles", "groups", "crosstabs")
 
 
 def _silent(_: str) -> None:

@@ -44,7 +44,7 @@ class AutoClassifier(CountingClassifier):
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source, tiers
+    epsilon, schema, target, classes, source, ledger, dataset, tiers
         See `PrivateClassifier` and `CountingClassifier`.
     rows : int, optional
         A public number of records; without it the noisy class counts tell it.

@@ -180,7 +180,7 @@ class CountingClassifier(PrivateClassifier):
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source
+    epsilon, schema, target, classes, source, ledger, dataset
         See `PrivateClassifier`.
     tiers : "as granted", "in proportion" or a number
         With budgets: how much more the generous may weigh than the strict. As their budgets allow; not at all (for budgets

@@ -81,6 +81,13 @@ class Learner:
     def _learn(self, records: Exact[Any], meter: Meter, budgets: PersonBudgets | None) -> None:
         raise TypeError(f"{type(self).__name__} does not say how it learns from records")
 
+    def class_names(self) -> list[str]:
+        """The classes as the schema calls them: labels where a column has some, else the values as text."""
+        schema, target = getattr(self, "schema", None), getattr(self, "target", None)
+        if schema is not None and target is not None:
+            return list(schema[target].labels())
+        return [str(c) for c in self.classes_]
+
     # --- coded rows: what a prediction needs once a table was coded by the schema --------------------------------------
 
     def _coded_labels(self, leaves: NDArray[np.int32]) -> NDArray[Any]:

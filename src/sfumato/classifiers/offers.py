@@ -163,14 +163,14 @@ class Training:
         return made
 
     def rehearse(self) -> None:
-        """Train on a table without rows: what public facts rule out is refused here, and costs nothing."""
+        """Train on a table without rows, and write that model down: what is ruled out is refused here, and costs nothing."""
         coding = self.task.coding
         leaves = np.empty((0, len(coding.attributes)), dtype=np.int32)
         nobody = Records(coding.taxonomies, leaves, np.empty(0, dtype=np.int64), coding.class_labels)
         rows: Any = nobody if self.terms.budgets is None else (nobody, np.empty(0, dtype=np.int64))
         meter = Meter.under(self.terms, source=Seeded(0))
         exact: Exact[Any] = Exact(rows, rows_per_person=self.terms.rows_per_person)
-        self.estimator().learn(coding, exact, meter, budgets=self.terms.budgets)
+        self.estimator().learn(coding, exact, meter, budgets=self.terms.budgets).to_portable()
 
     def runner(self, where: str | None) -> Callable[[Dataset, Meter], Result]:
         """What the offer runs."""

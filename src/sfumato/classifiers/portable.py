@@ -106,6 +106,8 @@ def schema_of(text: Any) -> Schema:
     if not isinstance(text, str):
         raise InputError("its schema is not the text of one")
     plain, what, cells = tomllib.loads(text), "the schema of the model", 0
+    if any("values_file" in column for column in plain["columns"].values()):
+        raise InputError("its schema asks for a file of values: nothing is read from elsewhere")
     for name, column in plain["columns"].items():  # one at a time: the first that are too many are the last that are made
         cells += Schema.from_mapping({"columns": {name: column}}, what=what)[name].size
         if cells > MOST_LEAVES:

@@ -7,6 +7,7 @@ is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -137,7 +138,8 @@ _entry(
     "privpfc",
     _grid(privpfc.MECHANISM),
     "a decision tree over the cells of PrivPfC's grid",
-    *privpfc.MECHANISM.parameters,
+    # A model has no use for the columns outside the grid, and a tree on its cells none for their totals.
+    *(replace(p, default="clip") if p.name == "cleaning" else p for p in privpfc.MECHANISM.parameters if p.name != "others"),
     paper=privpfc.MECHANISM.paper,
 )
 _entry(

@@ -43,11 +43,17 @@ def frame_of(model: Any) -> pd.DataFrame:
     model = plain_model(model)
     if isinstance(model, PrivateDecisionTree | PrivateForest):
         rules = list(_rules(model))
-        return pd.DataFrame(rules, columns=["tree", "rule", "predicts", *(f"records: {c}" for c in model.classes_)])
+        return pd.DataFrame(rules, columns=["tree", "rule", "predicts", *(f"records: {c}" for c in class_names(model))])
     if isinstance(model, HistogramClassifier):
         return _cells(model)
     said, unit = list(_said(model)), unit_of(model)
     return pd.DataFrame(said, columns=["column", "value", "class", unit])
+
+
+def class_names(model: Any) -> list[str]:
+    """The classes as the schema calls them."""
+    found: list[str] = model.class_names()
+    return found
 
 
 def unit_of(model: Any) -> str:
@@ -62,10 +68,13 @@ def unit_of(model: Any) -> str:
 
 def _said(model: Any) -> Iterator[tuple[str, str, str, float]]:
     """Column, value, class, number."""
-    classes = [str(c) for c in model.classes_]
+    classes = class_names(model)
     if isinstance(model, Majority):
         yield from (("", "everybody", c, float(n)) for c, n in zip(classes, model.log_counts_, strict=True))
     elif isinstance(model, PrivateAdditive):
+        constant = np.sum([t.scores for t in model.terms_ if not t.grid], axis=0)
+        if np.ndim(constant):
+            yield from (("", "everybody", c, float(s)) for c, s in zip(classes, constant, strict=True))
         for name in used_columns(model):
             labels = next(t for t in model._coding.taxonomies if t.name == name).labels[-1]
             for c, scores in zip(classes, model.shape(name), strict=True):
@@ -101,7 +110,7 @@ def _rules(model: Any) -> Iterator[list[Any]]:
         while waiting:
             node, path = waiting.pop()
             if node.split is None:
-                best = str(model.classes_[int(node.counts.argmax())])
+                best = class_names(model)[int(node.counts.argmax())]
                 yield [number, " and ".join(path) or "everybody", best, *map(float, node.counts)]
                 continue
             for group in reversed(range(len(node.children))):
@@ -111,9 +120,9 @@ def _rules(model: Any) -> Iterator[list[Any]]:
 
 def _cells(model: Any) -> pd.DataFrame:
     frame: pd.DataFrame = model.synopsis_.to_frame()
-    table, classes = model.cells_.table, model.classes_
+    table, classes = model.cells_.table, class_names(model)
     best = np.full(len(frame), model.cells_.fallback) if table is None else table.argmax(axis=1)
-    frame["predicts"] = [str(classes[i]) for i in best]
+    frame["predicts"] = [classes[i] for i in best]
     return frame
 
 
@@ -145,17 +154,18 @@ def draw(model: Any, ax: Axes | None) -> Axes:
 def _bars(model: Any) -> tuple[list[str], np.ndarray[Any, Any], str]:
     """What is drawn as bars: names, numbers and the label of the axis."""
     frame = frame_of(model)
-    last = str(model.classes_[-1])
+    first, last = class_names(model)[0], class_names(model)[-1]
     if "rule" in frame:
         counts = frame[[c for c in frame.columns if str(c).startswith("records: ")]].to_numpy() + 1.0
         share = counts[:, -1] / counts.sum(axis=1)
         return frame["rule"].tolist(), share, f"noisy share of {last}"
     unit = unit_of(model)
     if unit == "coefficient" and model.classes_.size == 2:
-        return [_label(r) for r in frame.itertuples(index=False)], frame[unit].to_numpy(), f"coefficient for {last}"
+        names = [f"{r[0]} {r[1]}".strip() for r in frame.itertuples(index=False)]
+        return names, frame[unit].to_numpy(), f"coefficient for {last}"
     if model.classes_.size == 2:  # what a value says for the second class against the first
         wide = frame.pivot_table(index=["column", "value"], columns="class", values=unit, sort=False)
-        odds = (wide[last] - wide[str(model.classes_[0])]).to_numpy()
+        odds = (wide[last] - wide[first]).to_numpy()
         return [f"{c} {v}".strip() for c, v in wide.index], odds, f"log-odds of {last}"
     return [_label(r) for r in frame.itertuples(index=False)], frame[unit].to_numpy(), unit
 
@@ -169,7 +179,7 @@ def sentences(model: Any) -> list[str]:
     inner = plain_model(model)
     names = list(inner._coding.names) if getattr(inner, "schema", None) is not None else []
     used = [n for n in names if n in used_by(inner)]
-    said = [f"It predicts {' or '.join(str(c) for c in model.classes_)}."]
+    said = [f"It predicts {' or '.join(class_names(inner))}."]
     if isinstance(model, AutoClassifier):
         said.append(f"The automatic choice was {model.family_}.")
     if names:

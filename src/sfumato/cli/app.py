@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato import __version__
+from sfumato.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,6 +51,13 @@ def log_to_stderr(level: int) -> None:
     logger.handlers[:] = [handler]
     logger.setLevel(level)
     logger.propagate = False
+
+
+def escape(text: str) -> str:
+    """A text to be shown as it is: neither rich nor the terminal takes anything in it for an order."""
+    from rich.markup import escape as without_markup
+
+    return without_markup(printable(text))
 
 
 def console(*, stderr: bool = False) -> Console:

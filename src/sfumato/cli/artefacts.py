@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.app import Json, app, console, print_json
+from sfumato.cli.app import Json, app, console, escape, print_json
 from sfumato.errors import InputError
 
 Folder = Annotated[Path, typer.Argument(help="The folder of a release.")]
@@ -17,7 +17,6 @@ Folder = Annotated[Path, typer.Argument(help="The folder of a release.")]
 @app.command()
 def verify(folder: Folder, as_json: Json = False) -> None:
     """Check a release that you were given: digests, figures, promise and price. Needs no ledger. Exit 1 if a check fails."""
-    from rich.markup import escape
     from rich.table import Table
 
     from sfumato.releases.verification import verify as check

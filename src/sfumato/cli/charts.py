@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.text import Text
 
 from sfumato.cli.app import console, print_json
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from sfumato.releases.curves import Curves
     from sfumato.releases.plan import Plan
+    from sfumato.releases.wanted import Needed
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,6 @@ def percentage(text: str | None) -> float | None:
 def preview(plan: Plan, wish: Wish, *, only: str | None, as_json: bool, plan_file: Path) -> None:
     """Print what was wished for; nothing is read or spent."""
     from sfumato.releases.asking_price import PlanPrices
-    from sfumato.releases.wanted import Needed
 
     prices = PlanPrices(plan, only=only)
     wants = wish.error is not None or wish.relative is not None
@@ -75,13 +77,17 @@ def preview(plan: Plan, wish: Wish, *, only: str | None, as_json: bool, plan_fil
         releases = [
             {
                 "name": request.name,
-                **({"needed": need.to_dict() if isinstance(need, Needed) else {"why_not": need}} if wants else {}),
+                **(
+                    {"needed": {"why_not": need} if need is None or isinstance(need, str) else need.to_dict()}
+                    if wants
+                    else {}
+                ),
                 **({"curves": drawn[i].to_dict()} if drawn else {}),
             }
             for i, (request, need) in enumerate(zip(prices.requests, found, strict=True))
         ]
         print_json({"plan": str(plan_file), "releases": releases})
-        return
+        return _ended(found)
     screen = console()
     for i, (request, need) in enumerate(zip(prices.requests, found, strict=True)):
         screen.print(f"{request.name}: {request.kind}", style="bold", markup=False)
@@ -91,6 +97,13 @@ def preview(plan: Plan, wish: Wish, *, only: str | None, as_json: bool, plan_fil
             show(screen, drawn[i])
     if wish.picture is not None:
         screen.print(f"drawn in {wish.picture}", markup=False)
+    return _ended(found)
+
+
+def _ended(found: Sequence[Needed | str | None]) -> None:
+    """Exit code 2 where no release can have the wanted error: nothing that was asked for was told."""
+    if found and all(isinstance(need, str) for need in found):
+        raise typer.Exit(2)
 
 
 def show(screen: Console, curves: Curves) -> None:

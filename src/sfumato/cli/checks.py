@@ -1,7 +1,8 @@
-"""`sfumato check PLAN`: all mistakes of a plan at once."""
+"""`sfumato init TABLE` and `sfumato check PLAN`: a schema and a plan to fill in, and all that is wrong with them."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -37,3 +38,24 @@ def check(
         screen.print(f"{to_show(str(plan))}: {told}; {opened}", markup=False, soft_wrap=True)
     if found.mistakes:
         raise typer.Exit(2)
+
+
+@app.command()
+def init(
+    table: Annotated[str, typer.Argument(help="A .csv, .parquet, .xlsx or .ods file, a folder, or a database URL.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The folder to write schema.toml and plan.toml to.")] = Path(),
+    name: Annotated[str | None, typer.Option("--table", help="The table in a database, or the sheet.")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="The sign between fields of a text file.")] = None,
+    quote: Annotated[str | None, typer.Option(help="The sign around fields; '' if there is none.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="utf-8 unless given; latin-1, cp1252...")] = None,
+    decimal: Annotated[str | None, typer.Option(help="The decimal sign, '.' or ','.")] = None,
+) -> None:
+    """Write a schema and a plan to fill in, from the names and types of a table; no row of it is read."""
+    from sfumato.releases.skeleton import init as write
+    from sfumato.tables.csv_options import CsvOptions
+
+    said = {"delimiter": delimiter, "quote": quote, "encoding": encoding, "decimal": decimal}
+    given = {key: value for key, value in said.items() if value is not None}
+    schema, plan = write(table, out, table=name, csv=CsvOptions.of(given or None))
+    screen = console()
+    screen.print(f"Written: {schema} and {plan}. Fill in what is blank, then: sfumato check {plan}", markup=False)

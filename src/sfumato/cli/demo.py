@@ -80,6 +80,9 @@ def demo(
     screen.print(f"  open {outcomes[0].folder / 'report.html'} in a browser", soft_wrap=True)
     screen.print(f"  open {lived.page}: what a patient gets who asks what was spent on them", soft_wrap=True)
     screen.print(f"  read and change {plan_path}, then sfumato preview {plan_path}", soft_wrap=True)
+    screen.print(
+        f"  sfumato release {folder / 'every.toml'}: a release of every kind, from columns of every type", soft_wrap=True
+    )
     screen.print("  read docs/consent.md (which setting assumes what) and docs/for-patients.md")
 
 

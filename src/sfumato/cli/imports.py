@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.app import Json, app, console, print_json
+from sfumato.cli.app import Json, app, console, escape, print_json
 
 
 @app.command("import")
@@ -36,7 +36,6 @@ def import_text(
     if as_json:
         print_json(found.to_dict())
         return
-    from rich.markup import escape
     from rich.table import Table
 
     screen = console()

@@ -108,8 +108,7 @@ def outcome_record(outcome: Outcome) -> dict[str, Any]:
 
 def answer_record(result: Result) -> Any:
     """The figures as they are printed: a value with its intervals, or the rows of the table."""
-    from sfumato.people.estimate import Estimate
+    from sfumato.cli.show import headline_of
 
-    if isinstance(result, Estimate):
-        return result.headline().to_dict()
-    return result.to_frame().to_dict(orient="records")
+    made = headline_of(result)
+    return made.to_dict() if made is not None else result.to_frame().to_dict(orient="records")

@@ -21,6 +21,10 @@ def predict(
     keep: Annotated[
         list[str] | None, typer.Option(help="A column to copy beside the predictions, as the row's name; repeatable.")
     ] = None,
+    csv: Annotated[
+        list[str] | None,
+        typer.Option(help="How a text file is written, as decimal=, or delimiter=';' (see [dataset.csv]); repeatable."),
+    ] = None,
 ) -> None:
     """Predict for every row of a table, in its order. The output is as private as the table: no noise is added here."""
     from sfumato.errors import InputError
@@ -31,9 +35,19 @@ def predict(
     loaded = load(model)
     if isinstance(loaded, Result):
         raise InputError(f"{model} holds a release that predicts nothing; give the folder of a model")
-    found = predict_file(loaded, table, out, proba=proba, keep=keep or ())
+    found = predict_file(loaded, table, out, proba=proba, keep=keep or (), csv=_options(csv or []))
     screen = console(stderr=True)
     if found.unknown:
         screen.print(f"note: the model does not look at {', '.join(found.unknown)}", markup=False, soft_wrap=True)
     if out is not None:
         screen.print(f"{found.rows:,} rows -> {out}", markup=False, soft_wrap=True)
+
+
+def _options(given: list[str]) -> dict[str, str] | None:
+    """Keys and values of --csv."""
+    from sfumato.errors import InputError
+
+    wrong = [text for text in given if "=" not in text]
+    if wrong:
+        raise InputError(f"--csv takes a key and a value, as --csv delimiter=';'; got {wrong[0]!r}")
+    return dict(text.split("=", 1) for text in given) if given else None

@@ -7,15 +7,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from sfumato.cli.app import escape
 from sfumato.offers import GAPS
 from sfumato.privacy.units import epsilon_text
 
 if TYPE_CHECKING:
     from sfumato.ledger import Balance
+    from sfumato.people.headline import Headline
     from sfumato.releases.batch import Outcome, PlanPreview
     from sfumato.releases.pipeline import Priced
     from sfumato.results import Result
@@ -58,11 +59,11 @@ def show_preview(console: Console, priced: PlanPreview) -> None:
         title = f"{request.name}: {request.kind}" + (f" where {request.where}" if request.where else "")
         if request.share is not None:
             title += f", {float(request.share):.3g} of everyone's own budget"
-        table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
+        table = Table(title=escape(title), title_justify="left", show_edge=False, pad_edge=False)
         table.add_column("")
         table.add_column("mechanism")
         gaps = [f"{100 * gap:.0f} point{'s' if gap > 0.01 else ''}" for gap in GAPS]
-        differ = any(offer.errors is not None for offer in item.offers)
+        differ = any(o.errors is not None and o.errors.worst > o.errors.independent for o in item.offers)
         for head in ("if independent", *gaps, "worst case") if differ else ("expected error",):
             table.add_column(head, justify="right")
         table.add_column("price ε", justify="right")
@@ -74,10 +75,11 @@ def show_preview(console: Console, priced: PlanPreview) -> None:
             if people is not None and int(people.min()) != offer.charge.total:
                 cost = f"{epsilon_text(int(people.min()))} to {cost}"
             errors = offer.errors
-            shown = [offer.expected_rmse] if errors is None else [errors.independent, *errors.at, errors.worst]
+            gaps_too = differ and errors is not None
+            shown = [errors.independent, *errors.at, errors.worst] if gaps_too and errors else [offer.expected_rmse]
             figures = ["" if error is None else f"{error:,.4g}" for error in shown]
             mark = "→" if offer is item.chosen else ""
-            table.add_row(mark, offer.mechanism, *figures, cost, *([] if differ else [offer.note]))
+            table.add_row(mark, offer.mechanism, *figures, cost, *([] if differ else [escape(offer.note)]))
         console.print(table)
         if differ:
             console.print(f"→ {escape(item.chosen.note)}", style="dim")
@@ -107,7 +109,7 @@ def progress(console: Console, total: int, *, quiet: bool = False) -> Iterator[C
         def step(name: str, what: str) -> None:
             if name not in seen:
                 seen.append(name)
-            bar.update(task, description=f"{name}: {what}", completed=len(seen) - (what != "committing"))
+            bar.update(task, description=escape(f"{name}: {what}"), completed=len(seen) - (what != "committing"))
 
         yield step
 
@@ -119,34 +121,40 @@ def show_outcomes(console: Console, outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
         made = outcome.certificate
         paid = " (already paid for: nothing was charged)" if outcome.repeated else ""
-        console.print(f"[bold]{outcome.name}[/bold] → {outcome.folder}{paid}")
+        console.print(f"[bold]{escape(outcome.name)}[/bold] → {escape(str(outcome.folder))}{paid}")
         for line in answer_lines(outcome.result):
             console.print(f"  {line}")
         errors = ", ".join(f"{what} {_number(error)}" for what, error in expected_errors(made).items())
         console.print(f"  {made['mechanism']}, {errors}", style="dim")
-        console.print(f"  {made['guarantee']['sentence']}")
+        console.print(f"  {escape(made['guarantee']['sentence'])}")
         if made.get("assumption"):
             console.print(f"  [yellow]{escape(made['assumption'])}[/yellow]")
         for warning in made["warnings"]:
-            console.print(f"  [yellow]note:[/yellow] {warning}")
+            console.print(f"  [yellow]note:[/yellow] {escape(warning)}")
 
 
 def answer_lines(result: Result) -> list[str]:
     """The released figures: one number with its interval, or the first rows of the table."""
-    from sfumato.people.estimate import Estimate
     from sfumato.people.headline import headline_lines
 
-    if isinstance(result, Estimate):
-        lines = headline_lines(result)
-        alarm = lines[: -1 if len(lines) > 1 and result.headline().alarm else 0]
+    made = headline_of(result)
+    if made is not None:
+        lines = headline_lines(made, result.words)
+        alarm = lines[:1] if made.alarm else []
         return [*(f"[bold red]{escape(line)}[/bold red]" for line in alarm), *(escape(line) for line in lines[len(alarm) :])]
     frame = result.to_frame()
     columns = [c for c in frame.columns if c not in ("noise", "epsilon", "share")]
     shown = frame[columns].head(_MOST_ROWS).to_string(index=False, float_format=lambda x: f"{x:,.5g}")
-    more = [] if len(frame) <= _MOST_ROWS else [f"... {len(frame) - _MOST_ROWS:,} more rows in data.parquet"]
+    more = [] if len(frame) <= _MOST_ROWS else [f"... {len(frame) - _MOST_ROWS:,} more rows in data.csv"]
     said: str | None = getattr(result, "alarm", None)
     first = [f"[bold red]{escape(said)}[/bold red]"] if said else []
     return [*first, *(escape(line) for line in shown.split("\n")), *more]
+
+
+def headline_of(result: Result) -> Headline | None:
+    """What is said first of an answer that is one figure; None where it is a table."""
+    say = getattr(result, "headline", None)
+    return say() if callable(say) and isinstance(getattr(result, "value", None), int | float) else None
 
 
 def show_balance(console: Console, balance: Balance) -> None:

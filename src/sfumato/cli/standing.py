@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from sfumato.cli.app import escape
 from sfumato.cli.show import asked
 from sfumato.privacy.units import epsilon_text
 

@@ -7,7 +7,8 @@ from them are protected all the same. Because they are made up the truth may be 
 from __future__ import annotations
 
 from sfumato.demo.clinic import PATIENTS, TIERS, write_clinic
+from sfumato.demo.everything import write_everything
 from sfumato.demo.life import Lived, live
 from sfumato.demo.truth import Compared, compare
 
-__all__ = ["PATIENTS", "TIERS", "Compared", "Lived", "compare", "live", "write_clinic"]
+__all__ = ["PATIENTS", "TIERS", "Compared", "Lived", "compare", "live", "write_clinic", "write_everything"]

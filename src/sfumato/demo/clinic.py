@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.demo.everything import write_everything
 from sfumato.demo.life import write_living
 from sfumato.errors import InputError
 
@@ -124,7 +125,7 @@ def chosen_tier(age: Numbers, stay: Numbers, oncology: Numbers, draw: Numbers) -
 
 
 def write_clinic(folder: Path, *, patients: int = PATIENTS, seed: int = 20240501) -> Path:
-    """Write clinic.parquet, roster.parquet, clinic.toml, plan.toml and what `life` needs; what is there stays as it is."""
+    """Write the clinic, its roster, schema and plan, and the files of `life` and `everything`; what is there stays."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -159,5 +160,6 @@ def write_clinic(folder: Path, *, patients: int = PATIENTS, seed: int = 20240501
     pq.write_table(roster, folder / "roster.parquet")
     (folder / "clinic.toml").write_text(SCHEMA, encoding="utf-8")
     write_living(folder)
+    write_everything(folder)
     plan.write_text(PLAN, encoding="utf-8")
     return plan

@@ -8,6 +8,7 @@ and this is what a reader is told first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -73,15 +74,14 @@ def headline(estimate: Estimate, confidence: float = 0.95) -> Headline:
     return Headline(value, wide, None if same else narrow, alarm, confidence)
 
 
-def headline_lines(estimate: Estimate, confidence: float = 0.95) -> list[str]:
+def headline_lines(made: Headline, words: Callable[[float], str]) -> list[str]:
     """The same as lines of text: the alarm if there is one, the value with its first interval, the second interval."""
-    made, words = headline(estimate, confidence), estimate.words
     low, high = made.interval
     lines = [] if made.alarm is None else [made.alarm]
     only = made.interval_if_independent is None
-    first = f"{words(made.value)}   {confidence:.0%} interval {words(low)} to {words(high)}"
+    first = f"{words(made.value)}   {made.confidence:.0%} interval {words(low)} to {words(high)}"
     lines.append(first if only else f"{first} {ANY_DATA}")
     if made.interval_if_independent is not None and made.alarm is None:
         low, high = made.interval_if_independent
-        lines.append(f"{confidence:.0%} interval {words(low)} to {words(high)} {IF_INDEPENDENT}")
+        lines.append(f"{made.confidence:.0%} interval {words(low)} to {words(high)} {IF_INDEPENDENT}")
     return lines

@@ -17,7 +17,10 @@ def keeps_ledger(table: Any) -> bool:
 def need_rows(table: Any, what: str) -> None:
     """Refuse a `table` that does not hand out its rows where rows are needed; `what` says who needs them."""
     if keeps_ledger(table):
-        publish = "table.synthesize(target=..., epsilon=...) charges its ledger and"
+        publish = (
+            "table.model(target=..., estimator=..., epsilon=...) trains one and charges its ledger; or "
+            "table.synthesize(target=..., epsilon=...)"
+        )
     elif isinstance(table, Dataset):
         publish = "sfumato.grids.PrivPfC(target=..., epsilon=...).fit(table).synopsis"
     else:

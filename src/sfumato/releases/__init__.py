@@ -1,8 +1,9 @@
 """A plan file, priced from public facts, run through the ledger, written as an artefact with its certificate.
 
-In Python, `open` gives a `Table` to preview and release from (`sfumato.open` is the same). For a plan file, `load` reads it,
-`preview` prices it and `release` runs it; `read_result` reads a folder that was released, and `verify` checks one. `people`
-gives the people of a plan with a living roster, `receipt_page` a page for one of them. Names load when they are used.
+In Python, `open` gives a `Table` to preview and release from (`sfumato.open` is the same). For a plan file, `init` writes
+one to fill in, `check` tells all its mistakes, `load` reads it, `preview` prices it and `release` runs it; `read_result`
+reads a folder that was released, and `verify` checks one. `people` gives the people of a plan with a living roster,
+`receipt_page` a page for one of them. Names load when they are used.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ if TYPE_CHECKING:
     from sfumato.releases.opening import open
     from sfumato.releases.pipeline import Priced
     from sfumato.releases.plan import Plan
+    from sfumato.releases.plan_check import Checked, check
     from sfumato.releases.plan_people import people
     from sfumato.releases.receipts import receipt_page
     from sfumato.releases.session import Table
+    from sfumato.releases.skeleton import init
     from sfumato.releases.verification import Check, Verification, verify
     from sfumato.releases.wanted import Needed
 
 _HOME = {
     "Check": "verification",
+    "Checked": "plan_check",
     "Curves": "curves",
     "Needed": "wanted",
     "Outcome": "batch",
@@ -36,6 +40,8 @@ _HOME = {
     "StoppedError": "batch",
     "Table": "session",
     "Verification": "verification",
+    "check": "plan_check",
+    "init": "skeleton",
     "load": "batch",
     "open": "opening",
     "people": "plan_people",
@@ -48,6 +54,7 @@ _HOME = {
 
 __all__ = [
     "Check",
+    "Checked",
     "Curves",
     "Needed",
     "Outcome",
@@ -58,6 +65,8 @@ __all__ = [
     "StoppedError",
     "Table",
     "Verification",
+    "check",
+    "init",
     "load",
     "open",
     "people",

@@ -62,7 +62,7 @@ class Curves:
     def lines(self, width: int = 60, height: int = 12) -> list[list[tuple[str, int | None]]]:
         """The chart as rows of (text, number of the mechanism or None for the frame), for a terminal.
 
-        Both axes are logarithmic. A letter marks each mechanism on its line.
+        `width` and `height` are in characters; both axes are logarithmic. A letter marks each mechanism on its line.
         """
         shown = self.shown
         if not shown:

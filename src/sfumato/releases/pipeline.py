@@ -189,7 +189,7 @@ def fingerprint_of(request: str) -> str:
 
 def schema_digest(facts: Facts) -> str:
     """The name of the public schema in certificates: of what decides about figures, not of titles and descriptions."""
-    return _digest(facts.schema.to_toml(notes=False).encode())
+    return facts.schema.digest
 
 
 def _roster_digest(facts: Facts) -> str | None:

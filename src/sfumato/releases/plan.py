@@ -17,6 +17,7 @@ from sfumato.privacy.units import Epsilon, positive_nano
 from sfumato.releases.mistakes import Mistakes, at, check_keys, flag_of, table_of, text_of
 from sfumato.releases.plan_request import check_texts, parse_request, plain_text, same_names
 from sfumato.releases.variables import expanded, refuse_elsewhere
+from sfumato.tables.blanks import refuse_blanks
 from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.toml_text import read_toml
 
@@ -120,6 +121,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
 def parse_plan(document: Mapping[str, Any], home: Path) -> Plan:
     """Check a plan given as nested mappings; the first mistake is raised."""
+    refuse_blanks(document)
     return Plan(**sections(document, home, Mistakes()))
 
 

@@ -27,6 +27,7 @@ from sfumato.releases.pipeline import Priced, fingerprint_of, price, request_tex
 from sfumato.releases.plan import Plan, read_document, roster_of, sections
 from sfumato.releases.plan_people import folder_of, known
 from sfumato.tables import Roster, Schema
+from sfumato.tables.blanks import blanks_of
 from sfumato.tables.living import LivingRoster
 from sfumato.tables.rows import rows_in_use
 from sfumato.tables.toml_text import read_toml
@@ -77,6 +78,8 @@ def check(path: str | Path, *, table: bool = False) -> Checked:
     document = mistakes.note(lambda: read_document(path))
     if document is None:
         return Checked(tuple(mistakes.found))
+    if blank := list(blanks_of(document)):  # everything else that is wrong follows from them
+        return Checked((*blank, *_blanks_of_schema(document, path.resolve().parent)))
     parts = sections(document, path.resolve().parent, mistakes)
     schema = _schema(parts.get("schema_path"), mistakes)
     people = parts["people"]
@@ -124,11 +127,25 @@ def _schema(path: Path | None, mistakes: Mistakes) -> Schema | None:
     except SfumatoError as error:
         before = mistakes.times
         document = mistakes.note(lambda: read_toml(path, "the schema file")) if path.is_file() else None
-        for part in _parts_of_schema(document or {}):
-            mistakes.note(partial(Schema.from_mapping, part, what=str(path)))
+        for sentence in blanks_of(document or {}):
+            mistakes.add(InputError(sentence))
+        for part in _parts_of_schema(document or {}) if mistakes.times == before else ():
+            mistakes.note(partial(Schema.from_mapping, part, what=str(path), folder=path.parent))
         if mistakes.times == before:
             mistakes.add(error)
         return None
+
+
+def _blanks_of_schema(document: Mapping[str, Any], home: Path) -> list[str]:
+    """The blanks of the schema that a plan names, if it can be read."""
+    found = document.get("dataset")
+    name = found.get("schema") if isinstance(found, Mapping) else None
+    if not isinstance(name, str) or not (home / name).is_file():
+        return []
+    try:
+        return list(blanks_of(read_toml(home / name, "the schema file")))
+    except InputError as error:
+        return [str(error)]
 
 
 def _parts_of_schema(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,7 @@ from sfumato.releases.kinds import COMMON, kind_of
 from sfumato.releases.mistakes import Mistakes, flag_of, table_of, text_of
 from sfumato.tables.words import lookalike
 
-_FORBIDDEN = '/\\:*?"<>|$`'
+_FORBIDDEN = '/\\:*?"<>|$`[]'
 _LONGEST_NAME = 120
 _DEEPEST = 12
 _BIDIRECTIONAL = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f"

@@ -7,7 +7,7 @@ model is public; what it says of a table is as private as that table.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InputError, SfumatoError
+from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.engines import Engine, connect
 from sfumato.tables.frames import person_array
 from sfumato.tables.schema import Schema
@@ -46,6 +47,7 @@ def predict_file(
     *,
     proba: bool = False,
     keep: Sequence[str] = (),
+    csv: Mapping[str, str] | None = None,
     batch: int = BATCH,
 ) -> Applied:
     """Apply a fitted estimator to every row of a file.
@@ -62,6 +64,8 @@ def predict_file(
         Whether the probability of every class is written too.
     keep : sequence of str
         Columns of the table to copy beside the predictions, such as the one that names the row.
+    csv : mapping, optional
+        How a text file is written: delimiter, quote, encoding, decimal (see `sfumato.tables.CsvOptions`).
     batch : int
         Rows at a time.
 
@@ -73,7 +77,7 @@ def predict_file(
     if proba and not hasattr(model, "predict_proba"):
         raise InputError(f"{type(model).__name__} gives no probabilities; leave out --proba, or release another estimator")
     used = {name: domain.to_arrow for name, domain in schema.columns.items()} | dict.fromkeys(keep, person_array)
-    engine = connect(str(table), columns=used)
+    engine = connect(str(table), columns=used, csv=CsvOptions.of(csv))
     columns = list(engine.table.columns)
     missing = [name for name in [*schema.names, *keep] if name not in columns]
     if missing:

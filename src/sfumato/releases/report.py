@@ -62,6 +62,7 @@ def report(result: Result, made: Mapping[str, Any]) -> str:
                 **{f"{what} (root mean square)": _number(error) for what, error in expected_errors(made).items()},
                 **{f"parameter: {k}": _brief(v) for k, v in _flat(made["parameters"])},
                 "charged ε": made["charged"]["epsilon"],
+                **{f"charged ε to attribute {name}": nano for name, nano in made["charged"].get("attributes", {}).items()},
                 "recipient": made.get("recipient") or "everybody",
                 "ledger entry": made["reservation"],
                 "schema (SHA-256)": made["schema"]["digest"],

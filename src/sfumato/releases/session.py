@@ -213,6 +213,9 @@ class Table(Questions, WithHeads):
         InputError
             If no price reaches the error, with the reason.
         """
+        priced = [name for name in ("epsilon", "share") if asked.get(name) is not None]
+        if priced:
+            raise InputError(f"epsilon_for looks for the price: leave `{priced[0]}` out, or ask `preview` what it gives")
         unit = unit or ("epsilon" if self.dataset.budgets is None else "share")
         if unit == "share" and self.dataset.budgets is None:
             raise InputError("this table has no personal budgets to share; look for unit='epsilon'")

@@ -21,7 +21,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def expanded(text: str, where: str) -> str:
     """`text` with the values of the variables that it names; `where` says in errors whose text it is.
 
-    In the part of a URL before the ``@`` a value is escaped, so a password may hold any sign.
+    In a URL a value is escaped where a sign of it would end its part, so a password may hold any sign.
 
     >>> os.environ["SFUMATO_DOC"] = "p@ss"
     >>> expanded("postgresql://ann:${SFUMATO_DOC}@host/clinic", "[dataset] source")
@@ -29,8 +29,6 @@ def expanded(text: str, where: str) -> str:
     >>> expanded("$$${SFUMATO_DOC}.csv", "[dataset] source")
     '$p@ss.csv'
     """
-    login = text.rpartition("@")[0] if "://" in text else ""
-    before = text.find("://") + 3
 
     def value(found: re.Match[str]) -> str:
         if found[1]:
@@ -47,12 +45,28 @@ def expanded(text: str, where: str) -> str:
                 f"{where} names the variable ${{{name}}}, which is not set in the environment; set it before you call "
                 f"sfumato: export {name}=..."
             )
-        put = quote(known, safe="") if before <= found.start() < len(login) else known
-        for shown in {known, put}:
+        put = _escaped(known, text, found.start())
+        for shown in {known, put, quote(known, safe=""), quote(known, safe="/"), quote(known, safe=" +")}:  # as drivers may
             hide(shown, f"${{{name}}}")
         return put
 
     return _SIGN.sub(value, text)
+
+
+def _escaped(value: str, text: str, place: int) -> str:
+    """A value as it may stand at a `place` of a text, if that is a URL."""
+    scheme, found, rest = text.partition("://")
+    if not found or place < len(scheme):
+        return value
+    start = len(scheme) + 3
+    login, at, _ = rest.rpartition("@")
+    if at and place < start + len(login):
+        return quote(value, safe="")
+    host = start + len(login) + len(at)
+    slash, options = (text.find(sign, host) for sign in "/?")
+    if 0 <= options < place:
+        return quote(value, safe="")
+    return value.replace("?", "%3F").replace("#", "%23") if 0 <= slash < place else value
 
 
 def refuse_elsewhere(table: Any, keys: tuple[str, ...], where: str) -> None:

@@ -107,13 +107,20 @@ def _everyone(request: Request, facts: Facts, bins: Bins, asked: tuple[Columns, 
     """One ε for all."""
     terms = facts.terms
     rate = terms.per_row(positive_nano(request.need_epsilon()))
-    found = []
+    found: list[Offer] = []
+    too_little: InputError | None = None
     for entry in mechanisms("table"):
         if "one epsilon" not in entry.needs or (entry.name == "cells" and bins.size > MAX_CELLS):
             continue
-        plan: TablePlan = entry.make(terms, bins, asked, rate)
+        try:
+            plan: TablePlan = entry.make(terms, bins, asked, rate)
+        except InputError as error:  # for this mechanism; another may divide it less
+            too_little = error
+            continue
         note = f"{entry.summary}{_told(plan, bins)}"
         found.append(Offer(entry.name, terms.up_to(plan.charge), plan.expected_rmse, note, plan.run, plan=plan))
+    if not found and too_little is not None:
+        raise too_little
     return sorted(found, key=lambda o: float(o.expected_rmse or 0.0))
 
 

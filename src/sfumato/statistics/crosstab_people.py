@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import BudgetError, InputError
 from sfumato.histograms.bins import Bins
+from sfumato.offers import GAPS
 from sfumato.people.gaps import bias_at
 from sfumato.people.histogram import PersonalHistogram, PersonalHistogramPlan, plan_histogram
 from sfumato.people.mechanisms.adaptive_cells import AdaptiveHistogramPlan, plan_adaptive_histogram
@@ -109,7 +110,8 @@ class PersonalTablePlan:
         part = self._any
         if isinstance(part, PersonalHistogramPlan):
             return float(np.hypot(self.expected_rmse, part.bias_bound))
-        return self._if({a: p.worst_rmse for a, p in self.parts.items()})
+        # Each is an estimate of its own: the worst pattern is at least as bad as any that was looked at.
+        return max(self._if({a: p.worst_rmse for a, p in self.parts.items()}), *(self.error_at(gap) for gap in GAPS))
 
     def _if(self, errors: Mapping[Columns, float]) -> float:
         squares = {a: e**2 for a, e in errors.items()}

@@ -54,7 +54,7 @@ def _bars(margin: Margin, ax: Axes) -> Axes:
     ax.errorbar(place, middle, yerr=reach, fmt="none", ecolor=VERMILION, capsize=2, label="95% interval")
     shown = place[:: -(-len(labels) // _MOST_LABELS)]
     ax.set_xticks(shown, [labels[i] for i in shown.tolist()], rotation=60, ha="right", fontsize=8)
-    ax.set_xlabel(margin.bins.names[0])
+    ax.set_xlabel(margin.bins.axes[0].heading)
     ax.set_ylabel("records")
     ax.legend(frameon=False)
     return ax
@@ -69,8 +69,8 @@ def _map(ax: Axes, counts: NDArray[np.float64], bins: Bins, limits: tuple[float,
         shown = np.arange(len(labels))[:: -(-len(labels) // _MOST_LABELS)]
         put(shown, [labels[i] for i in shown.tolist()], fontsize=8)
     ax.tick_params(axis="x", labelrotation=60)
-    ax.set_ylabel(rows.name)
-    ax.set_xlabel(columns.name)
+    ax.set_ylabel(rows.heading)
+    ax.set_xlabel(columns.heading)
     if max(counts.shape) <= _MOST_WRITTEN:
         for (i, j), count in np.ndenumerate(counts):
             dark = count < (low + high) / 2

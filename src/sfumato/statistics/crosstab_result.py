@@ -163,7 +163,7 @@ class CrossTable(Result):
     # --- forms -----------------------------------------------------------------------------------------------------
 
     def table(self, *columns: str) -> pd.DataFrame:
-        """A pivot of a margin (by default of all columns) with its totals; the last column runs across."""
+        """A pivot of the margin of `columns` (by default all of them) with its totals; the last column runs across."""
         return self.margin(*(columns or self._largest_names())).table()
 
     def to_frame(self) -> pd.DataFrame:

@@ -30,6 +30,8 @@ class Figure(Result):
         The estimate, within its public bounds.
     low, high : float
         A 95% interval that holds for any data.
+    if_independent : (float, float) or None
+        Where budgets differ: the interval that holds if what people granted has nothing to do with their values.
     guarantee : Guarantee
         What the release promises.
     mechanism : str
@@ -59,6 +61,7 @@ class Figure(Result):
     guarantee: Guarantee
     mechanism: str
     bounds: tuple[float, float]
+    if_independent: tuple[float, float] | None = None
     column: str | None = None
     expected_rmse: float | None = None
     bias_bound: float = 0.0
@@ -78,14 +81,16 @@ class Figure(Result):
 
     def headline(self) -> Headline:
         """What to say first."""
-        return Headline(self.value, (self.low, self.high), None, self.alarm, 0.95)
+        return Headline(self.value, (self.low, self.high), self.if_independent, self.alarm, 0.95)
 
     def to_frame(self) -> pd.DataFrame:
         """One row: the figure, its interval, and what else is known."""
         import pandas as pd
 
         row = {"kind": self.kind, **({} if self.column is None else {"column": self.column})}
-        figures = {"value": self.value, "low": self.low, "high": self.high, **self.details}
+        narrow = self.if_independent
+        second = {} if narrow is None else {"low_if_independent": narrow[0], "high_if_independent": narrow[1]}
+        figures = {"value": self.value, "low": self.low, "high": self.high, **second, **dict(sorted(self.details.items()))}
         made = {"expected_rmse": self.expected_rmse, "mechanism": self.mechanism, "epsilon": float(self.guarantee.epsilon)}
         return pd.DataFrame([{**row, **figures, **made}])
 
@@ -95,6 +100,7 @@ class Figure(Result):
             **super().to_dict(),
             **{name: getattr(self, name) for name in _PLAIN},
             "bounds": list(self.bounds),
+            "if_independent": None if self.if_independent is None else list(self.if_independent),
             "details": dict(self.details),
             "parameters": dict(self.parameters),
             "warnings": list(self.warnings),
@@ -104,8 +110,10 @@ class Figure(Result):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The figure that `to_dict` wrote down as `data`."""
+        narrow = data["if_independent"]
         return cls(
             **{name: data[name] for name in _PLAIN},
+            if_independent=None if narrow is None else (narrow[0], narrow[1]),
             bounds=(data["bounds"][0], data["bounds"][1]),
             details=dict(data["details"]),
             parameters=dict(data["parameters"]),

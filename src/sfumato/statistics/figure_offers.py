@@ -144,6 +144,8 @@ class ProportionPlan:
         question = GroupQuestion("proportion", Bins.numbered(1))
         noisy = self.plan.run(question.sums(found, 0), meter)
         low, high = question.interval(noisy)
+        narrow = noisy.if_independent()
+        ends = None if narrow is None else question.interval(narrow)
         return Figure(
             kind="proportion",
             value=float(question.values(noisy.parts)[0]),
@@ -152,6 +154,7 @@ class ProportionPlan:
             guarantee=meter.guarantee(),
             mechanism=self.mechanism,
             bounds=(0.0, 1.0),
+            if_independent=None if ends is None else (float(ends[0][0]), float(ends[1][0])),
             expected_rmse=self.expected_rmse,
             bias_bound=self.bias_bound,
             details={"rows": max(0.0, float(noisy.parts.sum()))},

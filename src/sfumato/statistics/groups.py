@@ -119,11 +119,15 @@ class GroupPlan:
         made = _ESTIMATES[self.mechanism](self, noisy)
         cells = noisy[-1]
         low, high = self.question.interval(cells)
+        narrow = cells.if_independent()
+        keen = (None, None) if narrow is None else self.question.interval(narrow)
         return Groups(
             kind=self.question.kind,
             by=self.question.by,
             low=low,
             high=high,
+            low_if_independent=keen[0],
+            high_if_independent=keen[1],
             guarantee=meter.guarantee(),
             mechanism=self.mechanism,
             column=self.question.column,
@@ -164,7 +168,9 @@ def _shrunk(plan: GroupPlan, noisy: list[Noisy]) -> dict[str, Any]:
         least, most = (0.0 if q.low >= 0 else -np.inf), (0.0 if q.high <= 0 else np.inf)
         values, errors = shrunk_line(raw, cells.scale * q.factor, least=least, most=most)
         return {**made, "values": values, "errors": errors}
-    found, width = shrunk_means(cells.parts, cells.scale), q.high - q.low
+    # Where budgets and values go together, only the figures that assume nothing have noise of a known law to learn from.
+    best = (cells.parts, cells.scale) if cells.alarm is None else (cells.seen, cells.seen_scale)
+    found, width = shrunk_means(*best), q.high - q.low
     low, high = q.interval(cells)
     small = ~np.isnan(found.low)
     return {

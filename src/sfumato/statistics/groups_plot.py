@@ -35,15 +35,13 @@ def plot_groups(groups: Groups, ax: Axes | None = None) -> Axes:
     ax.set_yticks(place, names, fontsize=7 if shown.size > 15 else 9)
     ax.set_ylim(shown.size - 0.4, -0.6)
     ax.set_xlabel(groups.subject + (f" ({groups.unit})" if groups.unit else ""))
-    ax.set_ylabel(" x ".join(groups.by.names))
+    named, which = " x ".join(groups.by.names), "first" if groups.by.ordered and len(groups.by.axes) == 1 else "largest"
+    ax.set_ylabel(f"{named} (the {shown.size} {which} of {size:,} groups)" if left_out else named)
     ax.grid(axis="x", color="0.9", lw=0.6)
     ax.set_axisbelow(True)
-    ax.legend(frameon=False, fontsize=8, loc="best")
-    if left_out:
-        which = "first" if groups.by.ordered and len(groups.by.axes) == 1 else "largest"
-        ax.set_title(f"the {shown.size} {which} of {size:,} groups", fontsize=9, color="0.35")
+    ax.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     if not groups.guarantee.private:
-        ax.set_title("NOT PRIVATE: experiment", color=VERMILION)
+        ax.set_title("NOT PRIVATE: experiment", color=VERMILION, pad=24)
     return ax
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
-_ARRAYS = ("values", "errors", "low", "high", "average_low", "average_high", "counts")
+_ENDS = ("low", "high", "average_low", "average_high", "low_if_independent", "high_if_independent")
+_ARRAYS = ("values", "errors", *_ENDS, "counts")
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class Groups(Result):
     average_low, average_high : float array or None
         Where groups lend each other strength: narrower intervals that hold for at least 95% of the groups *on average over
         the groups*, not for each of them.
+    low_if_independent, high_if_independent : float array or None
+        Where budgets differ: the intervals that hold if what people granted has nothing to do with their values.
     counts : float array or None
         Estimated rows per group, where the mechanism knows them.
     total : Total or None
@@ -106,6 +109,8 @@ class Groups(Result):
     column: str | None = None
     average_low: Floats | None = field(default=None, repr=False)
     average_high: Floats | None = field(default=None, repr=False)
+    low_if_independent: Floats | None = field(default=None, repr=False)
+    high_if_independent: Floats | None = field(default=None, repr=False)
     counts: Floats | None = field(default=None, repr=False)
     total: Total | None = None
     unit: str = ""
@@ -159,6 +164,8 @@ class Groups(Result):
                 " Average low and average high: narrower intervals from what groups have in common. Of all groups together "
                 "at least 95% are expected to lie in theirs; an unusual group may well lie outside of its own."
             )
+        if self.low_if_independent is not None:
+            each += " Low and high if independent hold if what people granted has nothing to do with their values."
         yield "What the intervals mean", each
 
     # --- forms -----------------------------------------------------------------------------------------------------
@@ -181,8 +188,8 @@ class Groups(Result):
         put("low", self.low)
         put("high", self.high)
         put("error", self.errors)
-        put("average_low", self.average_low)
-        put("average_high", self.average_high)
+        for name in _ENDS[2:]:
+            put(name, getattr(self, name))
         put("rows", self.counts)
         return pd.DataFrame(columns)
 

@@ -1,9 +1,9 @@
 """Sums of groups that lend each other strength: empirical Bayes on noisy numbers of either sign.
 
 The prior over sums is learned from all groups (`histograms.estimation.npmle` does the same for counts, which are whole and
-not negative): nonparametric maximum likelihood by EM on a grid, started from a mixture of "near zero" and "anywhere". A sum
-further than `REACH` noise scales from the middle of them keeps its noisy figure: its prior is locally flat. All of it is
-post-processing.
+not negative): nonparametric maximum likelihood by EM on a grid, started from a mixture of "zero" and "anywhere". A sum
+further than `REACH` noise scales from 0, or from the middle of all, keeps its noisy figure: its prior is locally flat. All
+of it is post-processing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.histograms.estimation.npmle import fit_prior
 
 Floats = NDArray[np.float64]
-REACH = 60.0  # noise scales on either side of the middle of the figures that the prior is learned on
+REACH = 60.0  # noise scales on either side of 0 or of the middle on which the prior is learned
 STEPS, PULL = 60, 10.0
 FEWEST = 20
 _STEP, _CELL = 0.25, 0.1
@@ -30,11 +30,11 @@ def shrunk_line(values: Floats, scale: float, *, least: float, most: float) -> t
     """
     held = np.clip(values, least, most)
     errors = np.full(values.size, np.sqrt(2) * scale)
-    if values.size < FEWEST:
-        return held, errors
     z = values / scale
-    middle = float(np.median(z))
-    near = np.abs(z - middle) <= REACH
+    # Around 0, where empty and small groups are, or around the middle of all: wherever more of them lie.
+    near = max((np.abs(z - centre) <= REACH for centre in (0.0, float(np.median(z)))), key=lambda some: int(some.sum()))
+    if int(near.sum()) < FEWEST:
+        return held, errors
     low, high = max(float(z[near].min()), least / scale), min(float(z[near].max()), most / scale)
     if not low < high:
         return held, errors

@@ -125,6 +125,8 @@ class Noisy:
         Scale of the noise in them.
     missing : float
         So many rows may be missing from them, in any set of groups.
+    keen : (float array, float) or None
+        Where budgets differ: the figures that hold if they have nothing to do with the values, and the scale of their error.
     bias : float
         So far a sum of parts, each times a number within a range of one, may be off on average; 0 unless somebody said that
         budgets have nothing to do with values.
@@ -138,6 +140,7 @@ class Noisy:
     seen_scale: float
     missing: float = 0.0
     bias: float = 0.0
+    keen: tuple[Floats, float] | None = None
     told: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     alarm: str | None = None
@@ -146,6 +149,12 @@ class Noisy:
     def groups(self) -> int:
         """How many groups."""
         return len(self.parts)
+
+    def if_independent(self) -> Noisy | None:
+        """The same with what holds if budgets have nothing to do with the values; None where nobody's budget differs."""
+        if self.keen is None:
+            return None
+        return replace(self, seen=self.keen[0], seen_scale=self.keen[1], missing=0.0, bias=0.0, keen=None)
 
 
 class Plan(Protocol):
@@ -226,13 +235,18 @@ class PersonalPlan:
         parts = made.counts.reshape(-1, made.bins.shape[-1])
         told = {"consent": made.mechanism, **made.parameters}
         if made.any_data is None:
-            return Noisy(
-                parts, self.scale, parts, self.seen_scale, bias=self.plan.bias_bound, told=told, warnings=made.warnings
-            )
+            keen = None if self.plan.bias_bound == 0 else (parts, self.scale)
+            about: dict[str, Any] = {"bias": self.plan.bias_bound, "keen": keen, "warnings": made.warnings}
+            return Noisy(parts, self.scale, parts, self.seen_scale, told=told, **about)
         agree = made.parameters.get("bins_agree")
         scale = self.scale if agree is None or agree >= ALARM else self.seen_scale
         seen = made.any_data.values.reshape(parts.shape)
-        about: dict[str, Any] = {"missing": made.any_data.missing, "warnings": made.warnings, "alarm": made.alarm}
+        about = {"missing": made.any_data.missing, "warnings": made.warnings, "alarm": made.alarm}
+        narrow = made.if_independent
+        if narrow is not None and agree is not None:
+            # unequal weights add a nearly normal error; a Laplace noise of the same variance stands for both
+            spread = float(np.mean(narrow.spreads(narrow.values) ** 2)) / 2
+            about["keen"] = (narrow.values.reshape(parts.shape), float(np.sqrt(narrow.scale**2 + spread)))
         return Noisy(parts, scale, seen, made.any_data.scale, told=told, **about)
 
 

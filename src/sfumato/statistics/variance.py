@@ -79,15 +79,14 @@ class VariancePlan:
         read: Sums = sums
         noisy = self.plan.run(read, meter)
         value, mean, rows = variance_of(noisy.parts[0])
-        low, high = variance_interval(noisy)
         width = self.high - self.low
-        # Rounding moves the standard deviation by at most the rounding itself.
-        least = max(0.0, width * np.sqrt(low) - self.rounding)
-        most = min(width / 2, width * np.sqrt(high) + self.rounding)
+        least, most = self._deviations(noisy)
+        narrow = noisy.if_independent()
+        keen = None if narrow is None else self._deviations(narrow)
         details: dict[str, float] = {
             "standard_deviation": width * float(np.sqrt(value)),
-            "standard_deviation_low": float(least),
-            "standard_deviation_high": float(most),
+            "standard_deviation_low": least,
+            "standard_deviation_high": most,
             "mean": self.low + width * mean,
             "rows": rows,
         }
@@ -95,8 +94,9 @@ class VariancePlan:
         return Figure(
             kind="variance",
             value=width**2 * value,
-            low=float(least**2),
-            high=float(most**2),
+            low=least**2,
+            high=most**2,
+            if_independent=None if keen is None else (keen[0] ** 2, keen[1] ** 2),
             guarantee=meter.guarantee(),
             mechanism=self.mechanism,
             bounds=(0.0, width**2 / 4),
@@ -108,6 +108,12 @@ class VariancePlan:
             warnings=noisy.warnings,
             alarm=noisy.alarm,
         )
+
+    def _deviations(self, noisy: Noisy) -> tuple[float, float]:
+        """The interval of the standard deviation; rounding moves it by at most the rounding itself."""
+        low, high = variance_interval(noisy)
+        width = self.high - self.low
+        return max(0.0, width * low**0.5 - self.rounding), min(width / 2, width * high**0.5 + self.rounding)
 
 
 def variance_of(parts: Floats) -> tuple[float, float, float]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from sfumato.errors import masked
+
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{1,19}):/{1,2}(.*)", re.DOTALL)  # one slash: a URL that went through a Path
 _HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/?#@\[\],]*)(?::\d{1,5})?"
 _HOSTS = re.compile(f"{_HOST}(?:,{_HOST})*")
@@ -34,6 +36,7 @@ def without_secrets(address: str) -> str:
     >>> without_secrets("clinic.parquet")
     'clinic.parquet'
     """
+    address = masked(address, shortest=2)  # what came from the environment is shown as it was named there
     url = _URL.fullmatch(address)
     if url is None:
         return "(a text with a password, not shown)" if _CREDENTIALS.search(address) else address

@@ -165,7 +165,8 @@ class Dataset:
 
     def check(self) -> None:
         """Open the table and compare column names and types with the schema and the roster; no row of it is read."""
-        rows_in_use(self, self.schema.names, None, budgets=self.budgets is not None, to_check=True)
+        names = [name for name in self.schema.names if self.readable is None or name in self.readable]
+        rows_in_use(self, names, None, budgets=self.budgets is not None, to_check=True)
         self.check_persons()
 
     def check_persons(self) -> None:

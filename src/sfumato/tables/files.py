@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,9 @@ def open_lines(
     """A text file with those `columns` that it has: its header now, its lines with the first aggregate, all as text."""
     import pyarrow as pa
 
-    _check_exists(path)
     engine, name = shared_duckdb(near), fresh_name("file")
-    try:
+    with readable(path):
         lines = Lines.at(path, csv)
-    except (OSError, EOFError) as error:
-        raise InputError(f"cannot read {path!r} ({type(error).__name__}); is it a complete file of that format?") from None
     wanted = [column for column in lines.names if column in columns] or [lines.names[0]]
     commas = {n for n in wanted if lines.options.decimal == "," and n in columns and _is_number(columns[n]([]).type)}
     connection = engine.backend.con
@@ -51,6 +49,16 @@ def open_lines(
     engine.pending.append(read)
     how = f", parted by {lines.delimiter.decode()!r}"
     return replace(engine, table=engine.backend.table(name), text=True, written=how), lines
+
+
+@contextmanager
+def readable(path: str) -> Iterator[None]:
+    """Refuse a file that is not there, or that cannot be read inside."""
+    _check_exists(path)
+    try:
+        yield
+    except (OSError, EOFError) as error:
+        raise InputError(f"cannot read {path!r} ({type(error).__name__}); is it a complete file of that format?") from None
 
 
 def _is_number(kind: Any) -> bool:
@@ -80,15 +88,7 @@ def open_sheet(path: str, sheet: str | None, columns: Mapping[str, AsArrow], nea
     """A sheet of a workbook with those `columns` that its first row names; rows are converted with the first aggregate."""
     import pyarrow as pa
 
-    rows = _rows_of(path, sheet)
-    header = next(rows, [])
-    places: dict[str, int] = {}
-    for place, cell in enumerate(header):
-        name = cell if isinstance(cell, str) else ""
-        if name and places.setdefault(name, place) != place:
-            raise InputError(f"the first row of {path!r} names two columns {name!r}; rename one")
-    if not places:
-        raise InputError(f"{path!r} has no header; the first row of the sheet must name the columns")
+    places = header_of_sheet(path, sheet)
     wanted = {column: place for column, place in places.items() if column in columns}
     first = next(iter(places))
     make = {column: columns[column] for column in wanted} or {first: _nothing}
@@ -110,6 +110,18 @@ def open_sheet(path: str, sheet: str | None, columns: Mapping[str, AsArrow], nea
 
     engine.pending.append(read)
     return replace(engine, table=engine.backend.table(name))
+
+
+def header_of_sheet(path: str, sheet: str | None) -> dict[str, int]:
+    """The columns that the first row of a sheet names, and where each stands."""
+    places: dict[str, int] = {}
+    for place, cell in enumerate(next(_rows_of(path, sheet), [])):
+        name = cell if isinstance(cell, str) else ""
+        if name and places.setdefault(name, place) != place:
+            raise InputError(f"the first row of {path!r} names two columns {name!r}; rename one")
+    if not places:
+        raise InputError(f"{path!r} has no header; the first row of the sheet must name the columns")
+    return places
 
 
 def _nothing(values: list[Any]) -> Any:

@@ -249,7 +249,8 @@ class _Parser:
         found = self.alternatives()
         kind, text, place = self.tokens[self.at]
         if kind != "end":
-            self.fail(f"expected 'and', 'or' or the end, not {text!r}", place)
+            date = "; a date goes in quotes: '2024-01-31'" if re.fullmatch(r"-\d\d?", text) else ""
+            self.fail(f"expected 'and', 'or' or the end, not {text!r}{date}", place)
         return found
 
     def alternatives(self) -> Predicate:

@@ -63,7 +63,7 @@ def rows_in_use(
     predicate = parse_where(where, dataset.schema)
     schema, engine = dataset.schema, dataset.engine
     needed = sorted(set(columns) | columns_of(predicate), key=schema.names.index)
-    beyond = [] if dataset.readable is None else [name for name in needed if name not in dataset.readable]
+    beyond = [] if to_check or dataset.readable is None else [name for name in needed if name not in dataset.readable]
     if beyond:
         raise PrivacyError(
             f"a release may not read column {beyond[0]!r}: it was not asked for, so nothing was charged to it"

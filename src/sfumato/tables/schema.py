@@ -22,15 +22,18 @@ A schema is input, never inferred: reading a domain off the data would publish t
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError, SchemaError
 from sfumato.privacy.terms import Terms
+from sfumato.tables.blanks import refuse_blanks
 from sfumato.tables.domains import Domain, domain_from_plain
 from sfumato.tables.lattice import Lattice
 from sfumato.tables.notes import NOTHING, Note, Wording, note_of
@@ -182,6 +185,11 @@ class Schema:
         """Column names in order."""
         return tuple(self.columns)
 
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of what decides about figures: not of titles and descriptions."""
+        return hashlib.sha256(self.to_toml(notes=False).encode()).hexdigest()
+
     def shape(self, columns: Iterable[str] | None = None) -> tuple[int, ...]:
         """Cells of each of `columns`, or of all columns."""
         return tuple(self[c].size for c in (self.names if columns is None else columns))
@@ -261,6 +269,7 @@ class Schema:
 
         Files of values are looked for in `folder`.
         """
+        refuse_blanks(plain)
         check_keys(plain, ("table", "unit", "columns"), what)
         unit, columns, table = plain.get("unit", {}), plain.get("columns"), plain.get("table", {})
         if not isinstance(columns, Mapping) or not columns:

@@ -164,7 +164,7 @@ class PrivateAdditive(CountingClassifier):
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source, tiers
+    epsilon, schema, target, classes, source, ledger, dataset, tiers
         See `PrivateClassifier` and `CountingClassifier`.
     rounds : int or "auto"
         Number of terms; by default from ε and the number of records.

@@ -35,7 +35,7 @@ def plot_column(model: PrivateAdditive, column: str | None = None, ax: Any = Non
         _, ax = plt.subplots(figsize=(5, 3), layout="constrained")
     shape = model.shape(column)
     taxonomy = next(t for t in model._coding.taxonomies if t.name == column)
-    lines = [(shape[1] - shape[0], None)] if len(shape) == 2 else list(zip(shape, model.classes_, strict=True))
+    lines = [(shape[1] - shape[0], None)] if len(shape) == 2 else list(zip(shape, model.class_names(), strict=True))
     for number, (values, label) in enumerate(lines):
         colour = COLOURS[number % len(COLOURS)]
         if taxonomy.edges is not None:
@@ -74,4 +74,4 @@ def plot_columns(model: PrivateAdditive, *, most: int = 6) -> Any:
 
 
 def _axis_label(model: PrivateAdditive) -> str:
-    return f"log-odds of {model.classes_[1]}" if model.classes_.size == 2 else "score"
+    return f"log-odds of {model.class_names()[1]}" if model.classes_.size == 2 else "score"

@@ -19,7 +19,7 @@ class Majority(CountingClassifier):
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source, tiers
+    epsilon, schema, target, classes, source, ledger, dataset, tiers
         See `PrivateClassifier` and `CountingClassifier`.
 
     Examples

@@ -34,7 +34,7 @@ class PrivateForest(CountingClassifier):
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source, tiers
+    epsilon, schema, target, classes, source, ledger, dataset, tiers
         See `PrivateClassifier` and `CountingClassifier`.
     trees : int or "auto"
         Number of trees; by default from ε and the number of records.

@@ -77,7 +77,7 @@ class HistogramClassifier(CountingClassifier):
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source, tiers
+    epsilon, schema, target, classes, source, ledger, dataset, tiers
         See `PrivateClassifier` and `CountingClassifier`.
     estimator : scikit-learn classifier, optional
         What is trained on the published cells.
@@ -116,7 +116,7 @@ class HistogramClassifier(CountingClassifier):
         from sklearn.base import clone
 
         name = self.target or "class"
-        task = Task(self._coding.attributes, name, Categorical([str(c) for c in self._coding.classes]))
+        task = Task(self._coding.attributes, name, Categorical(self.class_names()))
         weighing, publisher = self._weighing, self._publisher(name, meter)
         published: Synopsis | Network
         if isinstance(publisher, PrivPfC):

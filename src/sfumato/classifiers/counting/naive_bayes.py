@@ -46,7 +46,7 @@ class PrivateNaiveBayes(CountingClassifier):
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source, tiers
+    epsilon, schema, target, classes, source, ledger, dataset, tiers
         See `PrivateClassifier` and `CountingClassifier`.
     rows : int, optional
         A public number of records; without it one hundredth of ε goes into estimating it.

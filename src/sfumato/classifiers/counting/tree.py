@@ -61,7 +61,7 @@ class PrivateDecisionTree(CountingClassifier):
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source, tiers
+    epsilon, schema, target, classes, source, ledger, dataset, tiers
         See `PrivateClassifier` and `CountingClassifier`.
     depth : int or "auto"
         Largest depth; by default from ε and the number of records.

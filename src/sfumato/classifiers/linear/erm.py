@@ -52,6 +52,8 @@ class PrivateLogisticRegression(PrivateLinear):
         A public number of rows; without it a hundredth of `epsilon` counts them with noise. Not needed with budgets.
     source : Source, optional
         Random bits; secure unless given. `Seeded` is for experiments: the guarantee then says *not private*.
+    ledger, dataset
+        Where every fit is charged before a row is read, and the table's name there; see `PrivateClassifier`.
 
     Examples
     --------
@@ -89,7 +91,7 @@ class PrivateSVM(PrivateLinear):
     ----------
     epsilon, schema, target, bounds, max_norm, classes, regularization
         See `PrivateLogisticRegression`.
-    budgeting, threshold, parts, ensemble, tiers, neighbours, rows, source
+    budgeting, threshold, parts, ensemble, tiers, neighbours, rows, source, ledger, dataset
         See `PrivateLogisticRegression`.
 
     Examples

@@ -45,7 +45,7 @@ class FunctionalMechanism(PrivateClassifier):
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source
+    epsilon, schema, target, classes, source, ledger, dataset
         See `PrivateClassifier`.
     loss : "logistic" or "linear"
     groups : int

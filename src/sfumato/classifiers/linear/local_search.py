@@ -112,7 +112,7 @@ class PrivLocal(_Search):
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source
+    epsilon, schema, target, classes, source, ledger, dataset
         See `PrivateClassifier`.
     loss : "logistic" or "svm"
     rounds : int
@@ -167,7 +167,7 @@ class PrivGene(_Search):
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source
+    epsilon, schema, target, classes, source, ledger, dataset
         See `PrivateClassifier`.
     loss : "logistic" or "svm"
     rounds : int

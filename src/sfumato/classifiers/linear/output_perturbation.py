@@ -33,7 +33,7 @@ class OutputPerturbation(PrivateClassifier):
 
     Parameters
     ----------
-    epsilon, schema, target, classes, source
+    epsilon, schema, target, classes, source, ledger, dataset
         See `PrivateClassifier`.
     noise : float
         Expected length of the noise vector in coefficients; it decides the penalty: ``λ = dimension / (ε noise)``.

@@ -48,14 +48,14 @@ class Marginal:
         return len(self.noisy) > 1
 
     def shares(self, levels: Levels, totals: Floats) -> Floats:
-        """Shares of the leaves given the class, one row per class, where `totals` estimate the records of each class."""
+        """Shares of the leaves given the class, where `totals` estimate its records: a row per class, or one for all."""
         variance = float(laplace_variance(self.rate))
         everybody = max(float(totals.sum()), 1.0)
         overall = unfolded(
             self.noisy.sum(axis=0), widths(levels), levels, total=everybody, variance=len(self.noisy) * variance
         )
         if not self.by_class:
-            return np.tile(overall, (totals.size, 1))
+            return overall[None, :]
         rows = [
             unfolded(row, overall, levels, total=max(float(t), 1.0), variance=variance)
             for row, t in zip(self.noisy, totals, strict=True)
@@ -98,28 +98,32 @@ def unfolded(noisy: NDArray[np.int64], prior: Floats, levels: Levels, *, total: 
     """
     prior = prior + 1e-12  # nothing is impossible
     found = np.array([total])
-    leaves = np.diff(np.append(levels.starts[0], levels.leaves))
     for level in range(1, levels.height):
-        starts = levels.starts[level]
-        sums, expected = np.add.reduceat(noisy.astype(np.float64), starts), np.add.reduceat(prior, starts)
-        leaves = np.diff(np.append(starts, levels.leaves))
-        first = levels.within(level - 1, level)
-        below = np.empty(starts.size)
-        for node, (low, high) in enumerate(zip(first, np.append(first[1:], starts.size), strict=True)):
-            below[low:high] = _divided(
-                found[node], sums[low:high], expected[low:high], leaves[low:high].astype(np.float64) * variance
-            )
-        found = below
+        starts, first = levels.starts[level], levels.within(level - 1, level)
+        sums, shares = np.add.reduceat(noisy.astype(np.float64), starts), np.add.reduceat(prior, starts)
+        blur = np.diff(np.append(starts, levels.leaves)) * variance
+        found = _divided(found, first, sums, shares, blur)
     return np.asarray(found / found.sum()) if found.sum() > 0 else np.asarray(prior / prior.sum())
 
 
-def _divided(total: float, sums: Floats, prior: Floats, variance: Floats) -> Floats:
-    """How the children of a node share its estimated `total`."""
-    if sums.size == 1:
-        return np.array([total])
-    expected = total * prior / prior.sum()
+def _divided(totals: Floats, first: NDArray[np.int64], sums: Floats, prior: Floats, variance: Floats) -> Floats:
+    """How the children of nodes share the estimates of these; the children of a node stand together, from `first` on."""
+    children = np.diff(np.append(first, sums.size))
+
+    def over(values: Floats) -> Floats:
+        """The sum over each node's children, for every child."""
+        return np.repeat(np.add.reduceat(values, first), children)
+
+    whole = np.repeat(totals, children)
+    expected = whole * prior / over(prior)
     apart = sums - expected
-    apart -= variance * (apart.sum() / variance.sum())  # the children's sums agree with the node's estimate
-    signal = float((apart**2 / variance).sum())
-    kept = max(0.0, 1.0 - (sums.size - 1) / signal) if signal > 0 else 0.0
-    return np.asarray(clean(expected + kept * apart, how="norm-sub", scale=1.0, total=total))
+    apart = apart - variance * over(apart) / over(variance)  # the children's sums agree with the node's estimate
+    signal = over(apart**2 / variance)
+    kept = np.maximum(0.0, 1.0 - (np.repeat(children, children) - 1) / np.maximum(signal, 1e-300))
+    made = expected + kept * apart
+    # Of two children, one of which is negative, the other has everything; more of them are cleaned together.
+    made = np.where(np.repeat(children, children) <= 2, np.clip(made, 0.0, whole), made)
+    for node in np.flatnonzero(np.minimum.reduceat(made, first) < 0):
+        mine = slice(first[node], first[node] + children[node])
+        made[mine] = clean(made[mine], how="norm-sub", scale=1.0, total=float(totals[node]))
+    return np.asarray(made)

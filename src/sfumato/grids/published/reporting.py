@@ -152,7 +152,8 @@ def outside_in_words(synopsis: Synopsis) -> str:
     counted = [name for name in synopsis.not_in_grid() if name not in left]
     said = "" if counted or left else "Every column is in the grid."
     if counted:
-        by = f", for each value of {synopsis.target} apart" if synopsis.others[0].by_class else ""
+        apart = [synopsis.attributes[o.attribute].name for o in synopsis.others if o.by_class]
+        by = f" ({', '.join(apart)} for each value of {synopsis.target} apart)" if apart else ""
         said = (
             f"{', '.join(counted)}: each was counted by itself{by}, with noise of standard deviation "
             f"{synopsis.others_rmse:.3g} records. In the synthetic table they have these shares, and beyond that nothing to "

@@ -67,7 +67,7 @@ def draw_leaves(
 
 
 def draw_given_class(shares: NDArray[np.float64], classes: NDArray[np.int64], random: Generator) -> NDArray[np.int64]:
-    """A leaf for every row by the `shares` (one row per class) of its class, in numbers that hardly scatter.
+    """A leaf for every row by the `shares` of its class (a row per class, or one for all), in numbers that hardly scatter.
 
     >>> from sfumato.privacy import Seeded
     >>> drawn = draw_given_class(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([0, 1, 1, 0]), Seeded(1).generator())
@@ -75,8 +75,7 @@ def draw_given_class(shares: NDArray[np.float64], classes: NDArray[np.int64], ra
     ([0, 0], [0, 1])
     """
     out = np.empty(classes.size, dtype=np.int64)
-    for number, share in enumerate(shares):
-        mine = np.flatnonzero(classes == number)
+    for share, mine in zip(shares, _rows_of(classes, len(shares)), strict=True):
         drawn = np.repeat(np.arange(share.size), rounded_shares(share, mine.size, random))
         random.shuffle(drawn)
         out[mine] = drawn
@@ -175,11 +174,15 @@ def _leaf_by(
     upper = np.concatenate([np.zeros((len(shares), 1)), np.cumsum(shares + 1e-12, axis=1)], axis=1)
     uniform = random.random(low.size)
     out = np.empty(low.size, dtype=np.int64)
-    for number, row in enumerate(upper):
-        mine = np.flatnonzero(classes == number)
+    for row, mine in zip(upper, _rows_of(classes, len(shares)), strict=True):
         place = row[low[mine]] + uniform[mine] * (row[high[mine]] - row[low[mine]])
         out[mine] = np.clip(np.searchsorted(row, place, side="right") - 1, low[mine], high[mine] - 1)
     return out
+
+
+def _rows_of(classes: NDArray[np.int64], groups: int) -> list[NDArray[np.intp]]:
+    """Which rows each group of shares is for: a class each, or all."""
+    return [np.arange(classes.size)] if groups == 1 else [np.flatnonzero(classes == c) for c in range(groups)]
 
 
 def values_of(attribute: Attribute, leaves: NDArray[np.int64], random: Generator) -> Any:

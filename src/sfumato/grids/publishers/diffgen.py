@@ -7,8 +7,8 @@ Every attribute starts at its root. `steps` times, one node of a current cut is 
 all records at once; the score of a node v is ``Σ_{children c} max_class |records in c of the class|``.
 
 **Guarantee.** One more record lies in at most one child of a node, and raises its largest class count by 0 or 1: every
-score moves by an amount in [0, 1], spread 1, so a choice at rate η loses η. `steps` choices share half of the budget,
-the counts get the other half (a record is in one cell), and steps in sequence add up. The limit on the number of cells
+score moves by an amount in [0, 1], spread 1, so a choice at rate η loses η. `steps` choices share `select` of the budget,
+the counts get the rest (a record is in one cell), and steps in sequence add up. The limit on the number of cells
 is public.
 """
 
@@ -75,7 +75,9 @@ class DiffGen(Publisher):
     target : str
         The column to be predicted.
     steps : int
-        How many groups are divided, one after the other; half of the budget goes into these choices.
+        How many groups are divided, one after the other.
+    select : float
+        Share of the budget for these choices; half of it in the paper.
     rows : int, optional
         A public number of records; it is not needed here and only kept with the release.
     attributes : tuple of str, optional
@@ -85,12 +87,15 @@ class DiffGen(Publisher):
     mechanism = "diffgen"
 
     steps: int = 10
+    select: float = 0.5
     synopsis: Synopsis = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.steps < 1:
             raise InputError(f"DiffGen needs at least one step, got {self.steps}")
+        if not 0 < self.select < 1:
+            raise InputError(f"the share `select` lies between 0 and 1, got {self.select!r}")
 
     def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
         budget = self._budget(factor)
@@ -128,7 +133,7 @@ class DiffGen(Publisher):
 
     def _each(self, budget: Nano) -> Nano:
         """What one choice may cost."""
-        return Nano(budget // 2 // self.steps)
+        return Nano(int(budget * self.select) // self.steps)
 
     def _options(self, state: _State, task: Task) -> list[tuple[int, Node]]:
         cells = state.cells() * task.classes
@@ -166,7 +171,10 @@ MECHANISM = Mechanism(
     ("synthesize",),
     DiffGen,
     "taxonomy nodes divided one at a time",
-    parameters=(Parameter("steps", "whole", "how many nodes are divided", 10, low=1, high=1000),),
+    parameters=(
+        Parameter("steps", "whole", "how many nodes are divided", 10, low=1, high=1000),
+        Parameter("select", "number", "the share of ε for the choices of nodes", 0.5, low=0.001, high=0.999),
+    ),
     needs=("one epsilon",),
     rank={"classification": 2, "general": 3},
     paper="Mohammed, Chen, Fung & Yu 2011",

@@ -1,9 +1,10 @@
 """What a grid leaves out: the columns outside it, and the classes themselves, counted for a small share of the budget.
 
 A grid for classification has two to four columns, most of them in a few groups. The others, and those that it divides
-coarsely, get noisy counts of their own, class by class if there are at most `FEW_CLASSES` (the price is the same): a
-synthetic table then has their shares, and how they go with the class, and not their public domain alone. A fifth of the
-share counts the classes, where `stacking` has not done so already.
+coarsely, get noisy counts of their own: a synthetic table then has their shares, and not their public domain alone. They are
+counted class by class (the price is the same, but their shares over all classes then have the noise of each) if there are at
+most `FEW_CLASSES` and a count is at least as large as its noise on average. A fifth of the share counts the classes, where
+`stacking` has not done so already.
 
 **Guarantee.** A record is in one class, and in one cell of each of the m tables (leaf and class, or leaf): noise of rate a
 on the classes and b on each table loses a + m b, in sequence with the rest, times the weight of the record. Which columns
@@ -27,7 +28,7 @@ from sfumato.grids.publishers.stacking import Cuts
 from sfumato.grids.publishers.task import Task
 from sfumato.privacy.exact import Exact
 from sfumato.privacy.meter import Meter
-from sfumato.privacy.units import Nano
+from sfumato.privacy.units import NANO, Nano
 from sfumato.records.records import Records, weighted_bincount
 
 FEW_CLASSES = 4
@@ -55,12 +56,13 @@ def count_others(
     nano: Nano,
     cuts: Cuts,
     known: tuple[NDArray[np.int64], Nano] | None,
+    size: float,
     weights: Weights,
 ) -> dict[str, Any]:
     """The fields of a synopsis about its classes and the columns that its grid leaves out, or divides coarsely.
 
-    `known` are class counts that were published already. If no column is left out, the classes get all of it (and are
-    then counted with less noise than before).
+    `known` are class counts that were published already, `size` is the (public or noisy) weight of all records. If no column
+    is left out, the classes get all of it (and are then counted with less noise than before).
     """
     outside = tuple(j for j in range(len(task.attributes)) if j not in divided_in(cuts))
     others: tuple[Marginal, ...] = ()
@@ -69,20 +71,28 @@ def count_others(
         if one:
             exact = records.map(lambda r: r.table(()))
             known = meter.laplace(exact, rate=one, weights=weights.groups, label="classes of the whole table"), one
-        others = count_columns(records, task, meter, columns=outside, rate=each, weights=weights)
+        others = count_columns(records, task, meter, columns=outside, rate=each, size=size, weights=weights)
     if known is None:
         return {}
     return {"others": others, "class_counts": known[0], "class_rate": int(known[1])}
 
 
 def count_columns(
-    records: Exact[Records], task: Task, meter: Meter, *, columns: tuple[int, ...], rate: Nano, weights: Weights
+    records: Exact[Records],
+    task: Task,
+    meter: Meter,
+    *,
+    columns: tuple[int, ...],
+    rate: Nano,
+    size: float,
+    weights: Weights,
 ) -> tuple[Marginal, ...]:
-    """Noisy counts of each of these columns by itself, by class where there are few of them."""
+    """Noisy counts of each of these columns by itself, by class where there are few of them and enough records."""
     found = []
     for j in columns:
         leaves = task.taxonomies[j].leaves
-        rows = task.classes if task.classes <= FEW_CLASSES and leaves * task.classes <= MOST_CELLS else 1
+        enough = size * rate / NANO >= leaves * task.classes
+        rows = task.classes if task.classes <= FEW_CLASSES and enough and leaves * task.classes <= MOST_CELLS else 1
         noisy = meter.laplace(
             records.map(partial(_counted, column=j, leaves=leaves, rows=rows)),
             rate=rate,

@@ -18,7 +18,7 @@ candidates A and B on the same table these changes differ by at most ``N/(N + 1)
   after: its scores do not change.
 
 N is private, so 1 is paid. Scores are rounded down to multiples of 2**-16, which moves a difference of changes by less than
-two units; being a multiple of the unit itself it is at most one unit above 1. The `columns` choices share half of the
+two units; being a multiple of the unit itself it is at most one unit above 1. The choices share `select` of the
 budget, the counts get the rest, and steps in sequence add up.
 """
 
@@ -30,6 +30,7 @@ from functools import partial
 
 import numpy as np
 
+from sfumato.errors import InputError
 from sfumato.grids.published.cuts import cuts_of
 from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.base import Publisher, noise_of
@@ -41,7 +42,7 @@ from sfumato.privacy.losses import choice_rate
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.units import Nano
 from sfumato.records.records import Grid, Records
-from sfumato.registry import Mechanism
+from sfumato.registry import Mechanism, Parameter
 
 SPREAD = 1.0 + 1.0 / SCALE
 
@@ -68,6 +69,10 @@ class PPH(Publisher):
         Refused: one ε holds for all. `PrivPfC` takes what everybody granted.
     target : str
         The column to be predicted.
+    columns : int, optional
+        At most so many columns; by default as many as the number of records and their values allow.
+    select : float
+        Share of the budget for their choice.
     rows : int, optional
         A public number of records; without it 3% of the budget estimates it.
     attributes : tuple of str, optional
@@ -76,13 +81,24 @@ class PPH(Publisher):
 
     mechanism = "pph"
 
+    columns: int | None = None
+    select: float = 0.5
     synopsis: Synopsis = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.columns is not None and self.columns < 1) or not 0 < self.select < 1:
+            raise InputError("PPH needs columns >= 1 and a share `select` between 0 and 1")
 
     def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
         budget = self._budget(factor)
         left = budget - self._size_share(budget)
-        choice_rate(Nano(left // 2 // len(task.attributes)), SPREAD)  # no more columns are chosen than there are
-        return noise_of(left - left // 2), ""
+        choice_rate(Nano(self._choices(Nano(left)) // len(task.attributes)), SPREAD)  # no more are chosen than there are
+        return noise_of(left - self._choices(Nano(left))), ""
+
+    def _choices(self, budget: Nano) -> Nano:
+        """What all choices may cost."""
+        return Nano(int(budget * self.select))
 
     def release(self, records: Exact[Records], task: Task, meter: Meter) -> Synopsis:
         size, budget = self._size(records, meter, self._budget(meter.terms.factor))
@@ -95,7 +111,8 @@ class PPH(Publisher):
                 level[j] = max(v for v in range(levels.height) if levels.sizes[v] <= max(per_number, levels.sizes[0]))
         typical = float(np.median([task.taxonomies[j].sizes[v] for j, v in level.items()]))
         columns = max(1, min(len(level), int(math.log(max(size, 3.0)) / math.log(max(typical, 2.0)))))
-        each = Nano(budget // 2 // columns)
+        columns = columns if self.columns is None else min(columns, self.columns)
+        each = Nano(self._choices(budget) // columns)
         grid: Grid = ()
         for step in range(columns):
             cells = int(np.prod([task.taxonomies[j].sizes[v] for j, v in grid], dtype=np.int64)) * task.classes
@@ -128,6 +145,10 @@ MECHANISM = Mechanism(
     ("synthesize",),
     PPH,
     "a few columns chosen one at a time, with all their values",
+    parameters=(
+        Parameter("columns", "whole", "columns at most; by default records and values decide", low=1, high=1000),
+        Parameter("select", "number", "the share of ε for the choice of columns", 0.5, low=0.001, high=0.999),
+    ),
     needs=("one epsilon",),
     rank={"classification": 3, "general": 4},
     paper="Vinterbo 2012",

@@ -161,7 +161,16 @@ class PrivPfC(Publisher):
         cuts, chosen, figures = release_grids(
             records, task, meter, nano=for_grids, settings=settings, rows=self._public_rows(), weights=weights, score=score
         )
-        more = count_others(records, task, meter, nano=others, cuts=cuts, known=chosen.class_counts, weights=weights)
+        more = count_others(
+            records,
+            task,
+            meter,
+            nano=others,
+            cuts=cuts,
+            known=chosen.class_counts,
+            size=chosen.size,
+            weights=weights,
+        )
         return self._synopsis(
             task,
             meter,

@@ -273,7 +273,8 @@ def labels_of(values: Sequence[Leaf], given: Any) -> tuple[str, ...]:
         return ()
     if isinstance(given, Mapping):
         named = {_key(value): label for value, label in given.items()}
-        unknown = [key for key in named if key not in set(map(_key, values))]
+        known = set(map(_key, values))
+        unknown = [key for key in named if key not in known]
         if unknown:
             raise SchemaError(f"labels names {unknown[0]!r}, which is not a value of the column; remove it or add the value")
         labels: tuple[Any, ...] = tuple(named.get(_key(v), str(v)) for v in values)
