@@ -30,7 +30,7 @@ from sfumato.privacy.units import NANO, Nano
 from sfumato.records.records import Records
 from sfumato.registry import Mechanism, Parameter
 
-OTHERS = 0.1  # of the budget: classification loses nothing that can be measured by it (bench grids)
+OTHERS = 0.1  # of the budget: what classification loses by it is within the noise of the bench (`bench grids --part whole`)
 MOST_OTHERS = 0.9
 PERSONAL_WARNING = (
     "people count in proportion to what they granted: if budgets go together with the columns, the synopsis leans towards "
