@@ -26,7 +26,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class PointCounts:
-    """Rows per person group, cell and point of the lattice, for those that hold a row.
+    """Rows per person group, cell and point of the lattice, for those that hold a row; a point may come more than once.
 
     Attributes
     ----------
@@ -66,7 +66,8 @@ def point_counts(
             counted = table.group_by(["value", *given]).agg(n=table.count())
             kept = {name: counted[name] for name in given}
             table = counted.select(point=place(Column(counted["value"], "int")), n=counted["n"], **kept)
-            found = table.group_by(["point", *given]).agg(n=table["n"].sum())
+            # Where every whole number has a point of its own, little is left to be added up.
+            found = table if lattice.exact else table.group_by(["point", *given]).agg(n=table["n"].sum())
         else:
             table = rows.select(point=place(measured), **given)
             found = table.group_by(["point", *given]).agg(n=table.count())
