@@ -70,7 +70,7 @@ def test_seeded_runs_equal_a_literal_transcription(seed, classes):
         order="paper",
         widest=None,
         split="paper",
-        calibration="paper",
+        calibration="published",
         cells=0.2,
         others=0,
     ).fit(frame, schema=schema, source=Seeded(seed))

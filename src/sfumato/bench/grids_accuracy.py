@@ -35,7 +35,7 @@ PAPER_OPTIONS: dict[str, Any] = {
     "order": "paper",
     "widest": None,
     "split": "paper",
-    "calibration": "paper",
+    "calibration": "published",
     "cells": 0.2,
     "cleaning": "clip",
     "others": 0.0,

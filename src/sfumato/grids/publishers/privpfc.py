@@ -58,8 +58,8 @@ class PrivPfC(Publisher):
         The largest number of columns in a candidate grid.
     split : three shares, "paper" or "auto"
         Shares of ε for the number of records, the choice and the counts; "paper" is 3 / 37 / 60.
-    calibration : "spread" or "paper"
-        How the choice is priced: by the spread of the changes, or as in the paper.
+    calibration : "spread" or "published"
+        How the choice is priced: by the spread of the changes, or as published.
     cells : float or "auto"
         A candidate has at most ``cells * N * ε`` cells, ε that of the counts.
     rows : int, optional
@@ -227,7 +227,7 @@ MECHANISM = Mechanism(
         Parameter(
             "calibration",
             "text",
-            "how the choice is priced: by the spread of the changes, or as in the paper",
+            "how the choice is priced: by the spread of the changes, or as published",
             "spread",
             choices=get_args(Calibration),
         ),

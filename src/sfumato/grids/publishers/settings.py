@@ -9,7 +9,7 @@ from sfumato.errors import InputError
 from sfumato.grids.search.pool import Order
 from sfumato.privacy.units import Nano
 
-Calibration = Literal["spread", "paper"]
+Calibration = Literal["spread", "published"]
 PAPER_SPLIT = (0.03, 0.37, 0.60)
 MOST_CELLS = 1 << 22  # counts that one release publishes at most
 
@@ -32,7 +32,7 @@ class Settings:
     split : (size, select, count)
         Shares of ε for the number of records, the choice and the counts. With a public number of records the first share
         goes to the counts.
-    calibration : "spread" or "paper"
+    calibration : "spread" or "published"
         How the choice is priced: by the spread of the changes, or as in the paper (2.2).
     cells : float
         A candidate has at most ``cells * N * ε`` cells, ε that of the counts.
@@ -56,7 +56,7 @@ class Settings:
         if self.widest is not None and (not _is_whole(self.widest) or self.widest < 1):
             raise InputError(f"widest must be a whole number of columns, at least 1, got {self.widest!r}")
         if self.calibration not in get_args(Calibration):
-            raise InputError(f"calibration must be 'spread' or 'paper', got {self.calibration!r}")
+            raise InputError(f"calibration must be 'spread' or 'published', got {self.calibration!r}")
         if not _is_split(self.split):
             raise InputError(f"the split needs three shares (size, select, count) that add up to 1, got {self.split!r}")
         if not _is_number(self.cells) or self.cells <= 0:
@@ -97,5 +97,5 @@ def _is_split(shares: Any) -> bool:
     return min(shares[1:]) > 0 and shares[0] >= 0 and abs(sum(shares) - 1) <= 1e-9
 
 
-PAPER = Settings(most=10_000, order="paper", split=PAPER_SPLIT, calibration="paper")
+PAPER = Settings(most=10_000, order="paper", split=PAPER_SPLIT, calibration="published")
 """The settings of the paper: its order of candidates, its split and its price of the choice."""
