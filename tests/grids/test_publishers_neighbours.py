@@ -29,7 +29,9 @@ MAKERS = {
     "one grid": lambda: PrivPfC(epsilon=2, target="ill", grids=1, most=50),
     "two grids": lambda: PrivPfC(epsilon=2, target="ill", grids=2, most=50, rows=3000),
     "automatic": lambda: PrivPfC(epsilon=2, target="ill", most=50, rows=20_000),
-    "paper's calibration": lambda: PrivPfC(epsilon=2, target="ill", grids=1, most=50, calibration="published", split="paper"),
+    "paper's calibration": lambda: PrivPfC(
+        epsilon=2, target="ill", grids=1, most=50, calibration="published", split="paper"
+    ),
 }
 
 
