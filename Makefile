@@ -11,6 +11,8 @@ demo: $(VENV)/.demo-ready
 	$(BIN)/sfumato demo
 
 # A test goes to whichever process is free; those that share something costly stay together (tests/support/together.py).
+# One thread for linear algebra in each of them: more would only wait for each other.
+test: export OMP_NUM_THREADS = 1
 test: $(VENV)/.dev-ready
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 

@@ -7,11 +7,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from support import together
 from support.postgres import running_server
 from support.spark import running_session
 from support.wheels import need_wheel
+
+# Where a test does not say how many examples it needs: fifty, so that the suite stays short; HYPOTHESIS_PROFILE=thorough
+# tries more. A busy machine is no reason to fail.
+_PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("short", max_examples=50, **_PATIENT)
+settings.register_profile("thorough", max_examples=1000, **_PATIENT)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 
 @pytest.fixture(scope="session")

@@ -71,7 +71,7 @@ def made(ledger: Ledger, plan: list[Ask]) -> list[Foreseen]:
 
 
 @given(registrations(), st.lists(asks(), max_size=5), st.lists(asks(), max_size=5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_what_is_foreseen_happens(granted: dict[str, Any], first: list[Ask], second: list[Ask]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder) / "clinic.ledger"

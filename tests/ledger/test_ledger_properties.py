@@ -131,4 +131,4 @@ class Spending(RuleBasedStateMachine):
 
 
 TestSpending = pytest.mark.slow(Spending.TestCase)
-TestSpending.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestSpending.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)

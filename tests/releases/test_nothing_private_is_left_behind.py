@@ -63,7 +63,7 @@ def test_no_result_file_or_ledger_holds_a_private_value(tmp_path, kind, paid):
     assert holds_exact(made) == []
     assert holds_array(made, EXACT) == []
     folder = made.save(tmp_path / "saved")
-    assert {p.suffix for p in folder.iterdir()} == {".json", ".html", ".parquet"}
+    assert {p.suffix for p in folder.iterdir()} == {".json", ".html", ".parquet", ".csv"}
     for path in folder.iterdir():
         if path.suffix == ".json":
             assert holds_array(json.loads(path.read_text()), EXACT) == [], path.name

@@ -60,12 +60,12 @@ def test_the_intervals_cover_as_often_as_they_say():
     frame = people()
     truth = (frame["age"] >= 50).sum()
     inside = 0
-    for seed in range(60):
+    for seed in range(40):
         answer = opened(frame, noise=sf.Seeded(seed)).count(where="age >= 50", share=1)
         low, high = answer.interval(0.9)
         inside += low <= truth <= high
-    # 0.9 of 60 is 54; a binomial below 43 happens once in 100,000 runs. The interval may be wider, never narrower.
-    assert inside >= 43
+    # 0.9 of 40 is 36; a binomial below 27 happens once in 100,000 runs. The interval may be wider, never narrower.
+    assert inside >= 27
 
 
 def test_the_same_request_is_answered_from_the_ledger_for_free():
@@ -143,7 +143,8 @@ def test_unknown_words_are_refused_before_anything_is_read():
 def test_saving_writes_the_same_folder_as_a_plan(tmp_path):
     released = opened(people()).count(where="age >= 50", share=1)
     folder = released.save(tmp_path / "over50")
-    assert sorted(p.name for p in folder.iterdir()) == ["certificate.json", "data.json", "data.parquet", "report.html"]
+    files = ["certificate.json", "data.csv", "data.json", "data.parquet", "report.html"]
+    assert sorted(p.name for p in folder.iterdir()) == files
     assert released.save(tmp_path / "over50") == folder
 
 

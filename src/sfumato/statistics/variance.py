@@ -138,7 +138,7 @@ def variance_interval(noisy: Noisy) -> tuple[float, float]:
     >>> parts = np.array([[5000.0, 0.0, 5000.0]])
     >>> low, high = variance_interval(Noisy(parts, 1.0, parts, 1.0))
     >>> round(low, 4), round(high, 4)
-    (0.2496, 0.25)
+    (0.2498, 0.25)
     """
     parts = noisy.seen[0]
     fewest = float(parts.sum()) - _half(np.ones(3), noisy, 0.99)
