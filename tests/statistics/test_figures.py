@@ -8,8 +8,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import InputError
-from sfumato.privacy import NANO, Exact, Meter, PersonBudgets, Seeded, Terms
+from sfumato.privacy import NANO, Exact, Guarantee, Meter, Nano, PersonBudgets, Seeded, Terms
 from sfumato.results import load_result
+from sfumato.statistics import Figure
 from sfumato.statistics.figure_offers import ProportionPlan
 from sfumato.statistics.shares import moments_of, plan_parts
 from sfumato.statistics.variance import VariancePlan
@@ -124,3 +125,10 @@ def test_what_cannot_be_asked_is_refused_with_the_remedy():
         table.preview("variance", column="age", epsilon=1, steps=10**6)
     with pytest.raises(sf.errors.SfumatoError, match="agee"):
         table.preview("proportion", where="age > 1", of="agee = 3", epsilon=1)
+
+
+def test_a_second_interval_is_said_only_if_it_is_narrower():
+    about = {"kind": "variance", "value": 5.0, "low": 4.0, "high": 6.0, "mechanism": "adaptive", "bounds": (0.0, 9.0)}
+    promise = Guarantee(Nano(10**9))
+    for second, said in (((4.5, 5.5), (4.5, 5.5)), ((3.0, 7.0), None), (None, None)):
+        assert Figure(**about, guarantee=promise, if_independent=second).headline().interval_if_independent == said

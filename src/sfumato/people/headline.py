@@ -31,7 +31,7 @@ class Headline:
     interval : (float, float)
         Holds for any data.
     interval_if_independent : (float, float) or None
-        The narrower one; None where it is the same.
+        The narrower one; None where it is not narrower.
     alarm : str or None
         Where the test fired: a sentence that says which interval to use and whose value is shown.
     confidence : float
@@ -59,7 +59,8 @@ def headline(estimate: Estimate, confidence: float = 0.95) -> Headline:
     """The headline of an estimate."""
     wide = estimate.interval(confidence, worst_case=True)
     narrow = estimate.interval(confidence, independent=True)
-    same = all(abs(a - b) <= 1e-9 * (1 + abs(a)) for a, b in zip(wide, narrow, strict=True))
+    # A second interval is worth saying only if the assumption buys something.
+    narrower = narrow[1] - narrow[0] < (wide[1] - wide[0]) * (1 - 1e-9)
     value, alarm = estimate.value, None
     if estimate.p_value is not None and estimate.p_value < ALARM:
         if estimate.if_independent is None and estimate.any_data is not None:
@@ -71,7 +72,7 @@ def headline(estimate: Estimate, confidence: float = 0.95) -> Headline:
             f"Consent and values seem to go together here ({tested}): the interval for any data is the one to use. "
             f"The value is {whose}."
         )
-    return Headline(value, wide, None if same else narrow, alarm, confidence)
+    return Headline(value, wide, narrow if narrower else None, alarm, confidence)
 
 
 def headline_lines(made: Headline, words: Callable[[float], str]) -> list[str]:

@@ -81,7 +81,9 @@ class Figure(Result):
 
     def headline(self) -> Headline:
         """What to say first."""
-        return Headline(self.value, (self.low, self.high), self.if_independent, self.alarm, 0.95)
+        second = self.if_independent  # worth saying only if the assumption buys something
+        narrower = second is not None and second[1] - second[0] < self.high - self.low
+        return Headline(self.value, (self.low, self.high), second if narrower else None, self.alarm, 0.95)
 
     def to_frame(self) -> pd.DataFrame:
         """One row: the figure, its interval, and what else is known."""
