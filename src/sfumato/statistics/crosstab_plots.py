@@ -101,6 +101,8 @@ def _maps(margin: Margin, ax: Axes) -> Axes:
         small.set_title(" / ".join(first[i]), fontsize=8)
         small.set_xlabel(small.get_xlabel() if row == down - 1 else "", fontsize=8)
         small.set_ylabel(small.get_ylabel() if column == 0 else "", fontsize=8)
+        if column:  # the rows are those of the first map; their names would run into it
+            small.set_yticks([])
         small.tick_params(labelsize=6)
         for text in small.texts:
             text.set_fontsize(5)
