@@ -5,6 +5,7 @@ from __future__ import annotations
 from sfumato.histograms.mechanisms import (
     ahp,
     auto,
+    auto_ranges,
     covariate,
     dawa,
     dynamic,
@@ -18,6 +19,7 @@ from sfumato.registry import register
 
 for _mechanism in (
     *auto.MECHANISMS,
+    auto_ranges.MECHANISM,
     covariate.MECHANISM,
     geb.MECHANISM,
     *dawa.MECHANISMS,

@@ -31,8 +31,7 @@ from sfumato.errors import InputError
 from sfumato.histograms.budgets import Ints
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.mechanisms.covariate import covariate
-from sfumato.histograms.mechanisms.dawa import LATTICE, SHAPE_PERCENT, dawa, dawa_shape, deviations, intervals
-from sfumato.histograms.mechanisms.hierarchical import hierarchical
+from sfumato.histograms.mechanisms.dawa import LATTICE, SHAPE_PERCENT, dawa_shape, deviations, intervals
 from sfumato.histograms.mechanisms.identity import at_most_plain_noise
 from sfumato.privacy import NANO, Exact, Meter
 from sfumato.privacy.partition import least_cost
@@ -53,18 +52,6 @@ def auto_shape(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEs
         return covariate(counts, rates=rates, meter=meter)
     stretches, left, spent = prefer_stretches(counts, rates=rates, meter=meter)
     return _after(spent, (dawa_shape if stretches else covariate)(counts, rates=left, meter=meter))
-
-
-def auto_ranges(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
-    """The default for sums over ranges of ordered bins.
-
-    >>> auto_ranges(Exact(np.arange(100) // 10), rates=np.full(100, 10**9), meter=Meter()).mechanism
-    'dawa'
-    """
-    if rates.size < FEWEST_TO_CHOOSE:
-        return dawa(counts, rates=rates, meter=meter)
-    stretches, left, spent = prefer_stretches(counts, rates=rates, meter=meter)
-    return _after(spent, (dawa if stretches else hierarchical)(counts, rates=left, meter=meter))
 
 
 def _after(spent: int, made: HistogramEstimate) -> HistogramEstimate:
@@ -109,13 +96,5 @@ MECHANISMS = (
         needs=("order",),
         expected=at_most_plain_noise,
         rank={"shape": 1},
-    ),
-    Mechanism(
-        "auto_ranges",
-        ("histogram",),
-        auto_ranges,
-        "for sums over ranges: stretches or a tree of bins, chosen privately",
-        needs=("order",),
-        rank={"ranges": 1},
     ),
 )
