@@ -22,7 +22,7 @@ from sfumato.histograms.estimation.metrics import range_mse
 OWN = ("uniform", "identity", "hierarchical", "dawa", "dawa_shape")
 OURS = "auto_ranges"
 CLASSES = ("below 0.01", "0.01 to 0.1", "0.1 to 1", "1 to 10", "10 to 100", "above 100")
-DRAWS = 2
+DRAWS = 4
 MEAN_LIMIT, CLASS_LIMIT, REGRET_LIMIT = 0.75, 1.05, 1.15
 Progress = Callable[[str], None]
 

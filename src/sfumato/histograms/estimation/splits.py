@@ -2,9 +2,10 @@
 
 `reconcile` believes every difference that the noise makes. Here a child's part of its parent has a prior. A child that
 covers a share s of its parent's bins holds ``θ s`` of its records: nothing at θ = 0, its even part at θ = 1, everything at
-θ = 1/s. The spread of θ over these three points and a public list of steps between them is learned from all children of a
-level together (by EM, with one imaginary child that says "even" at four tenths). Then every child takes its posterior
-mean, and what is left to the parent's total is divided in proportion to the children's uncertainty.
+θ = 1/s. Families are of two kinds: those that divide about evenly, and those of which few children hold nearly all. How
+θ is spread over these three points and a public list of steps between them, for each kind, and how common the kinds
+are, is learned from all families of a level together, by EM that starts from an imaginary child of each kind. Then every
+child takes its posterior mean, and what is left to the parent's total is divided in proportion to their uncertainty.
 
 So where the noise exceeds what the nodes of a level hold, they divide evenly and the estimate tends to `uniform`; where
 some bins tower above the rest the others fall to nearly nothing; where everything stands out the noisy totals are kept.
@@ -30,21 +31,24 @@ from sfumato.privacy.noise import laplace_variance
 _NEAR = np.array([0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7])
 _FAR = np.array([2.0, 2.5, 3.2, 4.0, 5.5, 8.0, 11.0, 16.0, 24.0])
 STEPS = np.concatenate([[0, 0.02, 0.06, 0.15], 1 - _NEAR[::-1], 1 + _NEAR, _FAR, 2.0 ** np.arange(5, 33)])
-EMPTY, EVEN, ALL = 0.1, 0.4, 0.01  # what the imaginary child gives to the three points; the rest falls off like exp(-θ)
 EM_STEPS, IMAGINARY = 30, 1.0
 MOST_TO_LEARN = 20_000  # children from which a level learns: a few dozen weights need no more
 LEAST = 1e-6  # records: a total below is taken for this many
 
 
-def _first_belief() -> Floats:
-    """The imaginary child: mean about 1, and a tail that falls off like a cube, for one step can hold everything."""
-    middle = (STEPS[1:] + STEPS[:-1]) / 2
-    rest = 0.5 * -np.diff(np.exp(-STEPS)) + 1e-4 * np.diff(STEPS) / (1 + middle) ** 3
-    belief = np.concatenate([[EMPTY, EVEN, ALL], rest])
-    return np.asarray(belief / belief.sum())
+def _first_beliefs() -> Floats:
+    """The imaginary children, one of a family that divides evenly and one of a family of which few hold all.
+
+    Weights of nothing, the even part and everything, then of the steps: falling off like exp(-θ), or slowly.
+    """
+    middle, width = (STEPS[1:] + STEPS[:-1]) / 2, np.diff(STEPS)
+    near = 0.5 * -np.diff(np.exp(-STEPS)) + 1e-4 * width / (1 + middle) ** 3
+    far = width / (1 + middle) ** 2
+    kinds = np.array([[0.1, 0.4, 0.01, *near], [0.85, 0.02, 0.03, *(0.1 * far / far.sum())]])
+    return np.asarray(kinds / kinds.sum(axis=1, keepdims=True))
 
 
-FIRST_BELIEF = _first_belief()
+FIRST_BELIEFS = _first_beliefs()
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +86,8 @@ def divide(levels: Sequence[Level], *, bins: int, total: float, variance: float)
         parent = np.searchsorted(starts, level.starts, side="right") - 1
         first = np.searchsorted(level.starts, starts)
         share = children / size[parent]
-        mean, spread = posterior(level.totals, level.variance, np.maximum(parents[parent] * share, LEAST), share)
+        even = np.maximum(parents[parent] * share, LEAST)
+        mean, spread = posterior(level.totals, level.variance, even, share, first)
         left = parents - np.add.reduceat(mean, first)
         mean = np.maximum(mean + (spread / np.add.reduceat(spread, first)[parent]) * left[parent], 0.0)
         # what fell below nothing was taken from its siblings: give it back
@@ -102,30 +107,55 @@ def _upwards(levels: Sequence[Level]) -> list[Level]:
     return out
 
 
-def posterior(totals: Floats, variance: Floats, even: Floats, share: Floats) -> tuple[Floats, Floats]:
+def posterior(totals: Floats, variance: Floats, even: Floats, share: Floats, first: Ints) -> tuple[Floats, Floats]:
     """Posterior mean and variance of children with noisy `totals`, whose even part of the parent would be `even`.
 
-    >>> mean, _ = posterior(np.array([9.0, -4.0, 3.0, 90.0]), np.full(4, 50.0), np.full(4, 25.0), np.full(4, 0.25))
+    `first` says where the families begin.
+
+    >>> noisy, four = np.array([9.0, -4.0, 3.0, 90.0]), np.ones(4)
+    >>> mean, _ = posterior(noisy, 50 * four, 25 * four, four / 4, np.array([0]))
     >>> bool(mean[3] > 70 and mean[:3].max() < 20)
     True
     """
     steps = STEPS[: np.searchsorted(STEPS, 1.0 / float(share.min())) + 1]
-    start = FIRST_BELIEF[: steps.size + 2]
-    some = slice(None, None, -(-totals.size // MOST_TO_LEARN))
-    likelihood = _integrals(totals[some], variance[some], even[some], share[some], steps)[0]
-    belief = start
-    for _ in range(EM_STEPS):
-        weight = 1.0 / (likelihood @ belief)
-        belief = (belief * (weight @ likelihood) + IMAGINARY * start) / (weight.size + IMAGINARY)
+    ends = np.append(first, totals.size)
+    few = -(-totals.size // MOST_TO_LEARN)
+    learn = np.concatenate([np.arange(ends[k], ends[k + 1]) for k in range(0, first.size, few)])
+    sizes = np.diff(ends)[::few]
+    likelihood = _integrals(totals[learn], variance[learn], even[learn], share[learn], steps)[0]
+    beliefs, common = _learn(likelihood, np.cumsum(sizes) - sizes, FIRST_BELIEFS[:, : steps.size + 2])
     mean, square = np.empty(totals.size), np.empty(totals.size)
-    for begin in range(0, totals.size, MOST_TO_LEARN):
-        part = slice(begin, begin + MOST_TO_LEARN)
+    several = max(1, first.size // few)
+    for begin in range(0, first.size, several):
+        families = first[begin : begin + several]
+        part = slice(int(families[0]), int(ends[begin + families.size]))
         likelihood, means, squares = _integrals(totals[part], variance[part], even[part], share[part], steps)
-        trust = likelihood * belief
-        trust /= trust.sum(axis=1, keepdims=True)
+        each = likelihood @ beliefs.T
+        trust = likelihood * ((_kind_of_each(each, families - part.start, common) / each) @ beliefs)
         mean[part] = (trust * means).sum(axis=1)
         square[part] = (trust * squares).sum(axis=1)
     return mean, np.maximum(square - mean**2, 1e-9)
+
+
+def _learn(likelihood: Floats, first: Ints, start: Floats) -> tuple[Floats, Floats]:
+    """The beliefs of the kinds of families, and how common the kinds are, by EM from the imaginary children."""
+    beliefs = start = start / start.sum(axis=1, keepdims=True)
+    common = np.full(len(start), 1.0 / len(start))
+    for _ in range(EM_STEPS):
+        each = likelihood @ beliefs.T
+        kind = _kind_of_each(each, first, common)
+        beliefs = beliefs * ((kind / each).T @ likelihood) + IMAGINARY * start
+        beliefs /= kind.sum(axis=0)[:, None] + IMAGINARY
+        common = (kind[first].sum(axis=0) + IMAGINARY) / (first.size + IMAGINARY * common.size)
+    return beliefs, common
+
+
+def _kind_of_each(each: Floats, first: Ints, common: Floats) -> Floats:
+    """How likely the family of every child is of each kind, given the children's likelihoods under the kinds."""
+    evidence = np.add.reduceat(np.log(each), first, axis=0) + np.log(common)
+    odds = np.exp(evidence - evidence.max(axis=1, keepdims=True))
+    odds /= odds.sum(axis=1, keepdims=True)
+    return np.asarray(np.repeat(odds, np.diff(np.append(first, len(each))), axis=0))
 
 
 def _integrals(

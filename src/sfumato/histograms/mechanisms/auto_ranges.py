@@ -1,14 +1,14 @@
 """`auto_ranges`, the default for sums over ranges: a tree whose levels follow the signal, divided by empirical Bayes.
 
-What can be seen is decided by N ε, the number of records in units of the noise. So N is measured first, with 12% of the
+What can be seen is decided by N ε, the number of records in units of the noise. So N is measured first, with 15% of the
 budget. It is also the root of the tree, whose error every long range has a part in. The rest is laid out for it (`plan`):
 
 - *Cells.* Over k cells of equal width a random range adds the noise of k/3 of them, a squared error of ``2k/(3 ε²)``. At
   both ends it cuts a cell; N/k records at one unknown place cost ``(N/k)²/3`` there, records half as uneven a quarter of
   it. The sum is least at ``k = (N ε / 2)^(2/3)`` cells. They are measured by the tree of `hierarchical` over k leaves.
-- *Within cells* a fifth of the budget looks for what towers above its cell: one level of single bins, or two where a
-  cell has more than 64. A level is left out where even all N records in one node would drown in its noise, ``N ε share <
-  ln n``, the largest of n noises.
+- *Within cells* a quarter of the rest looks for what towers above its cell: one level of single bins, or two where a cell
+  has more than 64. They are left out where even all N records in one bin would drown: ``N ε share < ln w``, where ln w is
+  about the largest of the noises of a cell of w bins.
 - From ``k = n/2`` on the cells are the bins.
 
 The noisy totals then go through `estimation.splits`: a part that cannot be told from an even division is divided evenly.
@@ -17,7 +17,7 @@ So there is no switch between mechanisms: at a faint signal the estimate tends t
 
 **Guarantee.** A record in bin i loses at most ``rates[i]``.
 
-*Proof.* The noisy N costs every record ``first = min(rates) * 12 // 100``: a record moves N by one. The layout is computed
+*Proof.* The noisy N costs every record ``first = min(rates) * 15 // 100``: a record moves N by one. The layout is computed
 from it and from public numbers. Given the layout, a record of bin i is in one node of every level and moves its total by
 one; a node's noise has the rate ``min over its bins of (rates - first) * share // 1000``, and the shares of the levels
 add up to at most 1000. So the levels cost it at most ``rates[i] - first``. The rest is computed from noisy totals.
@@ -40,8 +40,8 @@ from sfumato.privacy import NANO, Exact, Meter
 from sfumato.privacy.noise import laplace_variance
 from sfumato.registry import Mechanism
 
-TOTAL_PERCENT = 12
-WITHIN = 200  # thousandths of the budget for what is within cells
+TOTAL_PERCENT = 15
+WITHIN = 250  # thousandths of the budget for what is within cells
 WIDE_CELL = 64  # bins from which a cell is looked into in two steps
 
 
@@ -81,8 +81,8 @@ def auto_ranges(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramE
 def plan(bins: int, signal: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Widths of the nodes of every level, coarse first, and the levels' shares in thousandths, for a signal of N ε.
 
-    >>> plan(1024, 60.0), plan(1024, 200.0)
-    (((110,), (1000,)), ((47, 1), (800, 200)))
+    >>> plan(1024, 20.0), plan(1024, 200.0)
+    (((210,), (1000,)), ((47, 1), (750, 250)))
     >>> plan(1024, 1e5)
     ((32, 1), (500, 500))
     """
@@ -95,7 +95,7 @@ def plan(bins: int, signal: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if width > WIDE_CELL:
         inner = ceil(sqrt(width))
         width, within = inner * ceil(width / inner), (inner, 1)
-    seen = signal * WITHIN / 1000 / len(within) >= log(bins)
+    seen = signal * WITHIN / 1000 / len(within) >= log(width)
     widths, shares = _evenly(ceil(bins / width), width, 1000 - WITHIN if seen else 1000)
     return (widths + within, shares + (WITHIN // len(within),) * len(within)) if seen else (widths, shares)
 
