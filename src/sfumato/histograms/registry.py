@@ -12,11 +12,13 @@ from sfumato.histograms.mechanisms import (
     hierarchical,
     identity,
     noisefirst,
+    shape,
     uniform,
 )
 from sfumato.registry import register
 
 for _mechanism in (
+    shape.MECHANISM,
     *auto.MECHANISMS,
     covariate.MECHANISM,
     geb.MECHANISM,

@@ -30,10 +30,8 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.histograms.budgets import Ints
 from sfumato.histograms.estimation.estimate import HistogramEstimate
-from sfumato.histograms.mechanisms.covariate import covariate
-from sfumato.histograms.mechanisms.dawa import LATTICE, SHAPE_PERCENT, dawa, dawa_shape, deviations, intervals
+from sfumato.histograms.mechanisms.dawa import LATTICE, SHAPE_PERCENT, dawa, deviations, intervals
 from sfumato.histograms.mechanisms.hierarchical import hierarchical
-from sfumato.histograms.mechanisms.identity import at_most_plain_noise
 from sfumato.privacy import NANO, Exact, Meter
 from sfumato.privacy.partition import least_cost
 from sfumato.registry import Mechanism
@@ -41,18 +39,6 @@ from sfumato.registry import Mechanism
 FEWEST_TO_CHOOSE = 512
 BIN_WEIGHT = 13  # sixteenths: what bin by bin noise leaves, after empirical Bayes, per capped count
 LEAN = 1.0  # noise scales by which stretches are preferred: where the difference drowns, so do the bins
-
-
-def auto_shape(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
-    """The default for the shape of a histogram.
-
-    >>> auto_shape(Exact(np.arange(100) // 10), rates=np.full(100, 10**9), meter=Meter()).mechanism
-    'covariate'
-    """
-    if rates.size < FEWEST_TO_CHOOSE:
-        return covariate(counts, rates=rates, meter=meter)
-    stretches, left, spent = prefer_stretches(counts, rates=rates, meter=meter)
-    return _after(spent, (dawa_shape if stretches else covariate)(counts, rates=left, meter=meter))
 
 
 def auto_ranges(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
@@ -101,15 +87,6 @@ def error_difference(counts: Ints, rate: float) -> int:
 
 
 MECHANISMS = (
-    Mechanism(
-        "auto_shape",
-        ("histogram",),
-        auto_shape,
-        "for the shape: stretches or single bins, chosen privately",
-        needs=("order",),
-        expected=at_most_plain_noise,
-        rank={"shape": 1},
-    ),
     Mechanism(
         "auto_ranges",
         ("histogram",),
