@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfumato.histograms.mechanisms import (
     ahp,
-    auto,
+    auto_ranges,
     covariate,
     dawa,
     dynamic,
@@ -19,7 +19,7 @@ from sfumato.registry import register
 
 for _mechanism in (
     shape.MECHANISM,
-    *auto.MECHANISMS,
+    auto_ranges.MECHANISM,
     covariate.MECHANISM,
     geb.MECHANISM,
     *dawa.MECHANISMS,
