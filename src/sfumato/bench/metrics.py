@@ -19,13 +19,13 @@ MEASURES = ("error", "auc", "balanced")
 def auc(labels: ArrayLike, scores: ArrayLike) -> float:
     """Area under the curve; for several classes the mean over the classes, each against the rest.
 
-    `labels` are class codes 0 to k - 1. `scores` has one column per class; for two classes it may be one score per row, higher
-    for class 1. Equal scores count one half. Classes that no row has, or every row, are left out; with none left the area is
-    one half: nothing could be ordered.
+    `labels` are class codes 0 to k - 1. `scores` has one column per class; for two classes it may be one score per row,
+    higher for class 1. Equal scores count one half. Classes that no row has, or every row, are left out; with none left the
+    area is one half: nothing could be ordered.
 
     >>> auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
-    >>> auc([0, 1, 2], [[3, 0, 0], [0, 2, 1], [0, 0, 1]])
+    >>> auc([0, 1, 2], [[3, 0, 0], [0, 2, 1], [0, 0, 2]])
     1.0
     >>> auc([0, 0, 1], [5, 5, 5])
     0.5
