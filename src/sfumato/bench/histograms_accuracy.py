@@ -77,8 +77,9 @@ def queries(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def summary(rows: Sequence[dict[str, Any]], yardstick: str = YARDSTICK) -> dict[str, dict[str, Any]]:
     """Per mechanism: geometric mean of its error over the yardstick's with its standard error, worst, number of cells.
 
-    The standard error says how much other noise would have changed the geometric mean of these cells, not how much other sets
-    would. It counts the noise of both errors as if they were independent; they share it in part, so it is on the large side.
+    The standard error says how much other noise would have changed the geometric mean of these cells, not how much other
+    sets would. It counts the noise of both errors as if they were independent; they share it in part, so it is on the large
+    side.
     """
     out: dict[str, dict[str, Any]] = {}
     for name in dict.fromkeys(n for row in rows for n in row if n in SHAPE or n in RANGES):

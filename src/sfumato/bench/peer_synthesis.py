@@ -10,6 +10,7 @@ import json
 import sys
 import time
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +33,13 @@ def capped(kind: Any, most: int) -> Any:
 def synthesize(job: dict[str, Any], codes: Any, sizes: Any) -> Any:
     """A table as long as the given one, drawn from dpmm's MST or AIM."""
     import pandas as pd
-    from dpmm.models import mst
-    from dpmm.models.aim import AIMGM
 
+    mst: Any = import_module("dpmm.models.mst")
+    aim: Any = import_module("dpmm.models.aim")
     mst.FactoredInference = capped(mst.FactoredInference, int(job["options"]["n_iters"]))
 
     frame = pd.DataFrame({f"c{j}": codes[:, j].astype(np.int64) for j in range(len(sizes))})
-    kind = {"MST": mst.MSTGM, "AIM": AIMGM}[job["method"]]
+    kind = {"MST": mst.MSTGM, "AIM": aim.AIMGM}[job["method"]]
     model = kind(
         epsilon=job["epsilon"],
         delta=job["delta"],

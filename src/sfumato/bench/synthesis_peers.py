@@ -48,7 +48,8 @@ class Synthesizer:
             command = [python, Path(peer_synthesis.__file__), *(here / n for n in ("data.npz", "job.json", "out.npz"))]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
-                raise InputError(f"{self.library.name}'s {self.method} could not be run: {done.stderr.strip()[-300:]}")
+                why = (done.stderr.strip().splitlines() or ["no message"])[-1]
+                raise InputError(f"{self.library.name}'s {self.method} could not be run: {why}")
             with np.load(here / "out.npz") as found:
                 return found["codes"], float(found["seconds"])
 
