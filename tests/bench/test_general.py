@@ -108,7 +108,7 @@ def test_the_runner_needs_nothing_of_this_package():
 def test_the_bench_puts_mechanisms_beside_real_rows(monkeypatch):
     monkeypatch.setattr(grids_general, "OURS", ("privpfc", "no such mechanism"))
     monkeypatch.setattr(grids_general, "_tables", lambda quick, data: iter([aside_table("small", 600)]))
-    (by_epsilon,) = general_tables(quick=True, data=None, peers=False, progress=lambda _: None).values()
+    (by_epsilon,) = general_tables(quick=True, data=None, peers=False, draws=1, progress=lambda _: None).values()
     assert list(by_epsilon["1"]) == [REAL, "privpfc"]
     assert by_epsilon["1"]["privpfc"]["3-way"] > by_epsilon["1"]["privpfc"]["1-way"]
     assert publisher("privpfc").mechanism == "privpfc"

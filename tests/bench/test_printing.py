@@ -2,10 +2,11 @@
 
 import pytest
 
-from sfumato.bench import classify, grids
+from sfumato.bench import classify, grids, run_bench
 from sfumato.bench.classify_methods import METHODS
 from sfumato.bench.grids_accuracy import summary
 from sfumato.bench.printing import MARK, TUNED, cell, markdown, tuned
+from sfumato.errors import InputError
 
 
 def test_a_single_draw_has_no_error_and_says_so():
@@ -47,3 +48,13 @@ def test_a_learner_is_not_chosen_by_the_rows_that_measure_it():
     assert told["tree"] == 0.25
     assert told["tree_se"] == pytest.approx(0.05)
     assert told["draws"] == 4
+
+
+def test_draws_are_asked_for_where_a_bench_has_them():
+    found = run_bench("histograms", quick=True, part="leave-one-out", draws=2)
+    assert all(f["draws"] == 2 for by_set in found["figures"]["leave one out"].values() for f in by_set.values())
+    assert "| set without it |" in found["tables"]
+    with pytest.raises(InputError, match="leave --draws out"):
+        run_bench("noise", draws=3)
+    with pytest.raises(InputError, match="1 or more"):
+        run_bench("histograms", draws=0)

@@ -148,9 +148,9 @@ def general_tables(
     quick: bool,
     data: Path | None,
     peers: bool,
+    draws: int,
     progress: Callable[[str], None],
     epsilons: tuple[float, ...] = EPSILONS,
-    draws: int = 2,
 ) -> Figures:
     """By table, ε and mechanism: mean and standard error over the draws, each on a split of its own."""
     names = [name for name in OURS if publisher(name) is not None]
@@ -159,7 +159,7 @@ def general_tables(
     out: Figures = {}
     for table in _tables(quick, data):
         coded = Coded(table.name, table)
-        parts = list(splits(table, 1 if quick else draws))
+        parts = list(splits(table, draws))
         out[table.name] = {}
         floor = summarise([_real(coded, *part) for part in parts])
         for epsilon in (1.0,) if quick else epsilons:

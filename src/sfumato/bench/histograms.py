@@ -30,16 +30,21 @@ Progress = Callable[[str], None]
 
 
 def run(
-    *, quick: bool = False, data: Path | None = None, part: str | None = None, progress: Progress = lambda _: None
+    *,
+    quick: bool = False,
+    data: Path | None = None,
+    part: str | None = None,
+    draws: int | None = None,
+    progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """All figures and claims; the 39 cells of the claims need the public sets in `data`.
 
     The part `leave-one-out` sets the constants that remain again without each of the sets.
     """
     if part == "leave-one-out":
-        without = left_out(OF_HISTOGRAMS, data=data, quick=quick, progress=progress)
+        without = left_out(OF_HISTOGRAMS, data=data, quick=quick, draws=draws, progress=progress)
         return {"figures": {"leave one out": without}, "claims": [], "tables": left_out_table(without)}
-    repeats = 1 if quick else 10
+    repeats = draws or (1 if quick else 10)
     epsilons = accuracy.EPSILONS
     real = [] if data is None else sets.real(data)
     cases = [*real, *sets.made()]

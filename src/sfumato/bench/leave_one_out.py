@@ -68,7 +68,7 @@ def left_out(
     data: Path | None,
     quick: bool,
     progress: Callable[[str], None],
-    draws: int = 3,
+    draws: int | None = None,
 ) -> dict[str, Any]:
     """By constant and by the set left out: the value in use, the value set without it, and the difference on it."""
     found: dict[str, Any] = {}
@@ -79,7 +79,7 @@ def left_out(
         for value in values:
             with constant.set_to(value):
                 figures[value] = {
-                    name: [constant.measure(data_set, draw) for draw in range(1 if quick else draws)]
+                    name: [constant.measure(data_set, draw) for draw in range(draws or (1 if quick else 3))]
                     for name, data_set in sets.items()
                 }
             progress(f"{constant.name} = {value}: " + ", ".join(f"{k} {np.mean(v):.4f}" for k, v in figures[value].items()))
