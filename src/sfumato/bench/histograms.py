@@ -77,7 +77,7 @@ def run(
     }
     tables_of = (("shape", "KLD over AHP's"), ("shape_kept_aside", "KLD over AHP's"), ("ranges", "squared error over AHP's"))
     written = [
-        accuracy.table(f"{name.replace('_', ' ')}, {what}", figures[name], rows[0]["draws"])
+        accuracy.table(f"{name.replace('_', ' ')}, {what}", figures[name], rows[0]["draws"], seen="aside" not in name)
         for (name, what), rows in zip(tables_of, (shape, apart, ranges), strict=True)
     ]
     claims = _claims(figures, largest=max(row["bins"] for row in times))
