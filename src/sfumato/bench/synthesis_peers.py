@@ -3,7 +3,7 @@
 Both measure marginals with Gaussian noise and fit a graphical model to them; they are (ε, δ)-private, here with δ = 1e-6.
 They get the same rows, as codes of the same public schema. Not theirs are the iterations of the fit and the size of AIM's
 model: at its defaults MST takes five minutes of processor time for Adult at ε = 1 and comes to a 3-way distance of .0919,
-where 600 iterations come to .0929 in one minute; AIM takes hours. AIM's rounds continue each other's fit, so a few iterations
+where 600 come to .0929 in one minute; AIM takes hours. AIM's rounds continue each other's fit, so a few iterations
 do for them.
 """
 
