@@ -185,6 +185,15 @@ def log_error_of(mechanism: str, purpose: str, epsilons: Sequence[float] = (0.01
 SHARE, LOGARITHM = "share misclassified", "log error"
 OF_CLASSIFIERS: tuple[Constant, ...] = (
     Constant(
+        "N ε from which a second grid pays",
+        "sfumato.grids.publishers.automatic",
+        "SECOND",
+        (2_000, 4_000, 8_000),
+        misclassified_by("PrivPfC, tree"),
+        tables,
+        SHARE,
+    ),
+    Constant(
         "levels of a tree split for correct records",
         "sfumato.classifiers.counting.tree",
         "LAST",
