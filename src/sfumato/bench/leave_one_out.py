@@ -37,6 +37,7 @@ class Constant:
     """A constant that was set by looking at data sets: where it is, what else it could be, and what it is good for.
 
     `measure(data_set, draw)` is smaller where the constant is better, and draws the same noise whatever the constant is.
+    Modules that import the constant by name are in `also`.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Constant:
     measure: Measure
     sets: Sets
     unit: str
+    also: tuple[str, ...] = ()
 
     @property
     def in_use(self) -> Any:
@@ -54,12 +56,15 @@ class Constant:
     @contextmanager
     def set_to(self, value: Any) -> Iterator[None]:
         """Another value for a while."""
-        module, before = import_module(self.module), self.in_use
-        setattr(module, self.attribute, value)
+        before = self.in_use
+        modules = [import_module(name) for name in (self.module, *self.also)]
+        for module in modules:
+            setattr(module, self.attribute, value)
         try:
             yield
         finally:
-            setattr(module, self.attribute, before)
+            for module in modules:
+                setattr(module, self.attribute, before)
 
 
 def left_out(
@@ -192,6 +197,7 @@ OF_CLASSIFIERS: tuple[Constant, ...] = (
         misclassified_by("PrivPfC, tree"),
         tables,
         SHARE,
+        ("sfumato.grids.publishers.stacking",),
     ),
     Constant(
         "levels of a tree split for correct records",
