@@ -65,7 +65,7 @@ def test_every_listed_constant_is_there(constant):
         for path in home.rglob("*.py")
         if importing.search(path.read_text(encoding="utf-8"))
     }
-    assert found == set(constant.also)  # otherwise a part of the library keeps the old value
+    assert found <= set(constant.also)  # otherwise a part of the library keeps the old value
 
 
 def test_a_constant_of_the_histograms_matters():

@@ -57,7 +57,7 @@ class Constant:
     def set_to(self, value: Any) -> Iterator[None]:
         """Another value for a while."""
         before = self.in_use
-        modules = [import_module(name) for name in (self.module, *self.also)]
+        modules = [m for m in map(import_module, (self.module, *self.also)) if hasattr(m, self.attribute)]
         for module in modules:
             setattr(module, self.attribute, value)
         try:
@@ -197,7 +197,7 @@ OF_CLASSIFIERS: tuple[Constant, ...] = (
         misclassified_by("PrivPfC, tree"),
         tables,
         SHARE,
-        ("sfumato.grids.publishers.stacking",),
+        ("sfumato.grids.publishers.stacking", "sfumato.classifiers.counting.additive_settings"),
     ),
     Constant(
         "levels of a tree split for correct records",
