@@ -1,0 +1,175 @@
+"""Fit one distribution over all columns to noisy marginals over some of them.
+
+The idea is that of private-pgm (McKenna, Sheldon & Miklau, *Graphical-model based estimation and inference for differential
+privacy*, ICML 2019): among distributions whose interactions are within the measured sets, take the one whose marginals are
+nearest to the noisy ones in squares weighted by their precision. Its parameters live on a junction tree, so nothing as large
+as the table's domain is ever made.
+
+Here the squares stand beside a weak prior: with shares q of the columns by themselves,
+
+    minimise  T · KL(p ‖ q)  +  Σ over marginals  ‖T · M p − y‖² / (2 s),      s = noise
+
+over distributions p. Its dual is the likelihood of a log-linear model with a quadratic penalty,
+
+    T · A(θ) − ⟨θ, y⟩ + Σ s ‖θ‖² / 2,      p = q · exp(Σ θ − A(θ)),
+
+which is smooth and strongly convex: one optimum, found by a quasi-Newton method in some dozens of passes. In a cell by itself
+it says ``n + s · log(n / m) = y`` where independence expects m: counts far above their noise are taken as they are, those
+below it are drawn towards m and are never negative. (The least squares alone fit noise in cells that hold nothing.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from sfumato.errors import InputError
+from sfumato.grids.graphical.beliefs import Loglinear
+from sfumato.grids.graphical.fitted import Fitted, in_order
+from sfumato.grids.graphical.marginal import Columns, Floats, Marginal, merged, shape_of, spread, summed, total_of
+from sfumato.grids.graphical.tree import MOST_CELLS, junction_tree
+
+MOST_STEPS = 200
+
+
+def fit(
+    sizes: Sequence[int], marginals: Sequence[Marginal], *, total: float | None = None, start: Fitted | None = None
+) -> Fitted:
+    """The distribution over all columns that fits the noisy `marginals`.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Values per column.
+    marginals : sequence of Marginal
+        Noisy counts; the same columns may be measured several times, and columns may be in none.
+    total : float, optional
+        The number of records where it is public; else estimated from the marginals by inverse variance.
+    start : Fitted, optional
+        An earlier fit to begin from, to some of the same marginals; the result is the same, sooner.
+
+    Returns
+    -------
+    Fitted
+
+    Examples
+    --------
+    >>> seen = [Marginal((0, 1), np.array([[40.0, 1.0], [-2.0, 61.0]]), 1.0), Marginal((2,), np.array([30.0, 70.0]), 1.0)]
+    >>> model = fit([2, 2, 2], seen)
+    >>> model.cliques, model.marginal([0, 1]).round(0).tolist()
+    (((0, 1), (2,)), [[38.0, 2.0], [1.0, 59.0]])
+    """
+    sizes = tuple(int(s) for s in sizes)
+    for m in marginals:
+        if any(c >= len(sizes) for c in m.columns) or m.counts.shape != shape_of(sizes, m.columns):
+            raise InputError(f"the marginal over columns {m.columns} does not have the shape that their sizes say")
+    if total is not None and not (np.isfinite(total) and total > 0):
+        raise InputError(f"a public number of records must be positive, got {total}")
+    found = {c: m for c, m in merged(marginals).items() if c}
+    whole = total_of(marginals) if total is None else float(total)
+    sets = in_order(found)
+    tree = junction_tree(sizes, sets)
+    if tree.cells > MOST_CELLS:
+        raise InputError(
+            f"the junction tree of these marginals has {tree.cells:,} cells, at most {MOST_CELLS:,} are kept: "
+            "leave out some of those that overlap (`cost` tells beforehand)"
+        )
+    base = tuple(np.log(own_shares(j, size, found, whole)) for j, size in enumerate(sizes))
+    model = Loglinear(tree, base, sets)
+    aims = [_with_total(found[s].counts, whole) for s in sets]
+    softness = [found[s].noise for s in sets]
+    theta = _minimised(model, aims, softness, whole, _first(model, aims, softness, whole, start))
+    return Fitted(sizes, whole, base, dict(zip(sets, theta, strict=True)))
+
+
+def own_shares(column: int, size: int, marginals: Mapping[Columns, Marginal], total: float) -> Floats:
+    """Shares of one column's values, all positive, from every marginal that holds it, by inverse variance.
+
+    >>> seen = {(0,): Marginal((0,), np.array([90.0, 12.0, -2.0]), 2.0)}
+    >>> own_shares(0, 3, seen, 100.0).round(2).tolist()
+    [0.84, 0.13, 0.03]
+    """
+    holding = [m for m in marginals.values() if column in m.columns]
+    if not holding:
+        return np.full(size, 1.0 / size)
+    counts, precision = np.zeros(size), 0.0
+    for m in holding:
+        weight = size / (m.counts.size * m.noise**2)
+        counts += weight * summed(m.counts, m.columns, (column,))
+        precision += weight
+    counts, noise = _with_total(counts / precision, total), precision**-0.5
+    shares = np.full(size, 1.0 / size)
+    found = shares * np.exp(shrunk(counts, total * shares, noise))
+    return np.asarray(found / found.sum())
+
+
+def shrunk(counts: Floats, expected: Floats, softness: float) -> Floats:
+    """The solution t of ``expected · exp(t) + softness · t = counts``, cell by cell.
+
+    Newton's method from the right of the root of a convex growing function does not overshoot.
+
+    >>> shrunk(np.array([1000.0, 0.0]), np.array([500.0, 1.0]), 1.0).round(3).tolist()
+    [0.692, -0.567]
+    """
+    t = np.where(counts > expected, np.log(np.maximum(counts, expected) / expected), 0.0)
+    for _ in range(60):
+        grown = expected * np.exp(t)
+        step = (grown + softness * t - counts) / (grown + softness)
+        t = t - step
+        if np.abs(step).max(initial=0.0) < 1e-10:
+            break
+    return np.asarray(t)
+
+
+def _with_total(counts: Floats, total: float) -> Floats:
+    """The nearest counts that add up to the total."""
+    return counts - (counts.sum() - total) / counts.size
+
+
+def _first(
+    model: Loglinear, aims: Sequence[Floats], softness: Sequence[float], total: float, start: Fitted | None
+) -> list[Floats]:
+    """Where to begin: what an earlier fit had; for new marginals, the closed form that holds for each by itself."""
+    known = start.potentials if start is not None else {}
+    theta = []
+    for columns, aim, soft in zip(model.sets, aims, softness, strict=True):
+        if columns in known and known[columns].shape == aim.shape:
+            theta.append(known[columns])
+        elif len(columns) == 1:
+            theta.append(np.zeros_like(aim))
+        else:
+            expected = np.exp(sum(spread(model.base[c], (c,), columns) for c in columns)) * total
+            theta.append(shrunk(aim, expected, soft))
+    return theta
+
+
+def _minimised(
+    model: Loglinear, aims: Sequence[Floats], softness: Sequence[float], total: float, first: Sequence[Floats]
+) -> list[Floats]:
+    """The dual's minimum, by L-BFGS in coordinates in which every cell curves about alike."""
+    if not aims:
+        return []
+    from scipy.optimize import minimize
+
+    shapes = [a.shape for a in aims]
+    ends = np.cumsum([a.size for a in aims])[:-1]
+    y = np.concatenate([a.reshape(-1) for a in aims])
+    s = np.concatenate([np.full(a.size, soft) for a, soft in zip(aims, softness, strict=True)])
+    scale = 1.0 / np.sqrt(np.maximum(y, 0.0) + s)
+
+    def tables(z: Floats) -> list[Floats]:
+        return [part.reshape(shape) for part, shape in zip(np.split(z * scale, ends), shapes, strict=True)]
+
+    def dual(z: Floats) -> tuple[float, Floats]:
+        beliefs, whole = model.beliefs(tables(z))
+        found = np.concatenate([m.reshape(-1) for m in model.marginals(beliefs)])
+        theta = z * scale
+        value = total * whole - theta @ y + 0.5 * (s * theta) @ theta
+        return float(value), (total * found - y + s * theta) * scale
+
+    begin = np.concatenate([f.reshape(-1) for f in first]) / scale
+    options = {"maxiter": MOST_STEPS, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-2}
+    solved = minimize(dual, begin, jac=True, method="L-BFGS-B", options=options)
+    return tables(solved.x)

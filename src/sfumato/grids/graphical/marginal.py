@@ -1,0 +1,127 @@
+"""Noisy counts of all combinations of values of a few columns, and arrays whose axes are columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InputError
+
+Floats = NDArray[np.float64]
+Columns = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Marginal:
+    """Noisy counts over a few columns.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        Which columns, ascending.
+    counts : float64 array
+        One axis per column; noisy, so some may be negative.
+    noise : float
+        Standard deviation of the noise on each count, above 0.
+
+    Examples
+    --------
+    >>> Marginal((0, 2), np.array([[3.0, -1.0], [2.0, 8.0]]), 1.5).total
+    12.0
+    """
+
+    columns: Columns
+    counts: Floats
+    noise: float
+
+    def __post_init__(self) -> None:
+        if any(a >= b for a, b in zip(self.columns, self.columns[1:], strict=False)) or (
+            self.columns and self.columns[0] < 0
+        ):
+            raise InputError(f"the columns of a marginal are numbers in ascending order, each once; got {self.columns}")
+        if self.counts.ndim != len(self.columns):
+            raise InputError(f"a marginal over {len(self.columns)} columns needs as many axes, got {self.counts.ndim}")
+        if not (np.isfinite(self.noise) and self.noise > 0):
+            raise InputError(f"the noise of a marginal is a positive standard deviation, got {self.noise}")
+        if not np.isfinite(self.counts).all():
+            raise InputError("the counts of a marginal must be finite numbers")
+
+    @property
+    def total(self) -> float:
+        """All counts together: an estimate of the number of records, with variance ``cells · noise²``."""
+        return float(self.counts.sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers; `from_dict` reads them back."""
+        return {"columns": list(self.columns), "counts": self.counts.tolist(), "noise": self.noise}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Marginal:
+        """The marginal that `to_dict` wrote down as `data`.
+
+        >>> Marginal.from_dict(Marginal((1,), np.array([2.0, -0.5]), 0.1).to_dict()).counts.tolist()
+        [2.0, -0.5]
+        """
+        return cls(tuple(data["columns"]), np.array(data["counts"], dtype=np.float64), float(data["noise"]))
+
+
+def merged(marginals: Iterable[Marginal]) -> dict[Columns, Marginal]:
+    """One marginal per set of columns: what was measured twice is averaged by inverse variance.
+
+    >>> twice = [Marginal((0,), np.array([4.0]), 1.0), Marginal((0,), np.array([8.0]), 1.0)]
+    >>> found = merged(twice)[(0,)]
+    >>> found.counts.tolist(), round(found.noise, 3)
+    ([6.0], 0.707)
+    """
+    found: dict[Columns, Marginal] = {}
+    for m in marginals:
+        if m.columns in found:
+            other = found[m.columns]
+            a, b = other.noise**-2, m.noise**-2
+            m = Marginal(m.columns, (a * other.counts + b * m.counts) / (a + b), float((a + b) ** -0.5))
+        found[m.columns] = m
+    return found
+
+
+def total_of(marginals: Iterable[Marginal]) -> float:
+    """The number of records, from the totals of all marginals by inverse variance; at least a small positive number.
+
+    >>> total_of([Marginal((0,), np.array([4.0, 8.0]), 1.0), Marginal((), np.array(6.0), 1.0)])
+    8.0
+    """
+    found = [(m.total, 1.0 / (m.counts.size * m.noise**2)) for m in marginals]
+    weight = sum(w for _, w in found)
+    return max(sum(t * w for t, w in found) / weight, 1e-6) if found else 1.0
+
+
+def summed(array: Floats, columns: Columns, kept: Columns) -> Floats:
+    """The `array` over `columns`, summed to those that are `kept`.
+
+    >>> summed(np.arange(6.0).reshape(2, 3), (1, 4), (4,)).tolist()
+    [3.0, 5.0, 7.0]
+    """
+    gone = tuple(i for i, c in enumerate(columns) if c not in kept)
+    return np.asarray(array.sum(axis=gone)) if gone else array
+
+
+def spread(array: Floats, columns: Columns, over: Columns) -> Floats:
+    """The `array` over `columns` in a shape that broadcasts `over` more columns (all ascending).
+
+    >>> spread(np.zeros((2, 3)), (1, 4), (0, 1, 4, 5)).shape
+    (1, 2, 3, 1)
+    """
+    sizes = iter(array.shape)
+    return array.reshape([next(sizes) if c in columns else 1 for c in over])
+
+
+def shape_of(sizes: Sequence[int], columns: Columns) -> tuple[int, ...]:
+    """The shape of an array over these columns.
+
+    >>> shape_of([4, 2, 3], (0, 2))
+    (4, 3)
+    """
+    return tuple(sizes[c] for c in columns)
