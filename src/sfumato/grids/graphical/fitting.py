@@ -20,15 +20,15 @@ below it are drawn towards m and are never negative. (The least squares alone fi
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from sfumato.errors import InputError
 from sfumato.grids.graphical.beliefs import Loglinear
 from sfumato.grids.graphical.fitted import Fitted, in_order
-from sfumato.grids.graphical.marginal import Columns, Floats, Marginal, merged, shape_of, spread, summed, total_of
+from sfumato.grids.graphical.marginal import Floats, Marginal, merged, shape_of, spread, summed, total_of
 from sfumato.grids.graphical.tree import MOST_CELLS, junction_tree
 
 MOST_STEPS = 200
@@ -63,13 +63,14 @@ def fit(
     """
     sizes = tuple(int(s) for s in sizes)
     for m in marginals:
-        if any(c >= len(sizes) for c in m.columns) or m.counts.shape != shape_of(sizes, m.columns):
+        shape = m.counts.shape if m.groups is None else tuple(g.size for g in m.groups)
+        if any(c >= len(sizes) for c in m.columns) or shape != shape_of(sizes, m.columns):
             raise InputError(f"the marginal over columns {m.columns} does not have the shape that their sizes say")
     if total is not None and not (np.isfinite(total) and total > 0):
         raise InputError(f"a public number of records must be positive, got {total}")
-    found = {c: m for c, m in merged(marginals).items() if c}
+    found = sorted((m for m in merged(marginals) if m.columns), key=lambda m: (len(m.columns), m.columns))
     whole = total_of(marginals) if total is None else float(total)
-    sets = in_order(found)
+    sets = in_order({m.columns for m in found})
     tree = junction_tree(sizes, sets)
     if tree.cells > MOST_CELLS:
         raise InputError(
@@ -78,20 +79,19 @@ def fit(
         )
     base = tuple(np.log(own_shares(j, size, found, whole)) for j, size in enumerate(sizes))
     model = Loglinear(tree, base, sets)
-    aims = [_with_total(found[s].counts, whole) for s in sets]
-    softness = [found[s].noise for s in sets]
-    theta = _minimised(model, aims, softness, whole, _first(model, aims, softness, whole, start))
+    aims = [replace(m, counts=_with_total(m.counts, whole)) for m in found]
+    theta = _minimised(model, aims, whole, _first(model, aims, whole, start))
     return Fitted(sizes, whole, base, dict(zip(sets, theta, strict=True)))
 
 
-def own_shares(column: int, size: int, marginals: Mapping[Columns, Marginal], total: float) -> Floats:
+def own_shares(column: int, size: int, marginals: Sequence[Marginal], total: float) -> Floats:
     """Shares of one column's values, all positive, from every marginal that holds it, by inverse variance.
 
-    >>> seen = {(0,): Marginal((0,), np.array([90.0, 12.0, -2.0]), 2.0)}
+    >>> seen = [Marginal((0,), np.array([90.0, 12.0, -2.0]), 2.0)]
     >>> own_shares(0, 3, seen, 100.0).round(2).tolist()
     [0.84, 0.13, 0.03]
     """
-    holding = [m for m in marginals.values() if column in m.columns]
+    holding = [m for m in marginals if column in m.columns and m.groups is None]
     if not holding:
         return np.full(size, 1.0 / size)
     counts, precision = np.zeros(size), 0.0
@@ -129,42 +129,50 @@ def _with_total(counts: Floats, total: float) -> Floats:
 
 
 def _first(
-    model: Loglinear, aims: Sequence[Floats], softness: Sequence[float], total: float, start: Fitted | None
+    model: Loglinear, aims: Sequence[Marginal], total: float, start: Fitted | None
 ) -> list[Floats]:
     """Where to begin: what an earlier fit had; for new marginals, the closed form that holds for each by itself."""
     known = start.potentials if start is not None else {}
     theta = []
-    for columns, aim, soft in zip(model.sets, aims, softness, strict=True):
-        if columns in known and known[columns].shape == aim.shape:
-            theta.append(known[columns])
-        elif len(columns) == 1:
-            theta.append(np.zeros_like(aim))
+    for aim in aims:
+        alone = sum(other.columns == aim.columns for other in aims) == 1
+        if aim.columns in known and alone:
+            first = known[aim.columns]
+            for axis, group in enumerate(aim.groups or ()):
+                first = first.take(np.unique(group, return_index=True)[1], axis=axis)
+            theta.append(first)
+        elif len(aim.columns) == 1 or not alone:
+            theta.append(np.zeros_like(aim.counts))
         else:
-            expected = np.exp(sum(spread(model.base[c], (c,), columns) for c in columns)) * total
-            theta.append(shrunk(aim, expected, soft))
+            expected = np.exp(sum(spread(model.base[c], (c,), aim.columns) for c in aim.columns)) * total
+            theta.append(shrunk(aim.counts, aim.in_groups(expected), aim.noise))
     return theta
 
 
-def _minimised(
-    model: Loglinear, aims: Sequence[Floats], softness: Sequence[float], total: float, first: Sequence[Floats]
-) -> list[Floats]:
+def _minimised(model: Loglinear, aims: Sequence[Marginal], total: float, first: Sequence[Floats]) -> list[Floats]:
     """The dual's minimum, by L-BFGS in coordinates in which every cell curves about alike."""
     if not aims:
         return []
     from scipy.optimize import minimize
 
-    shapes = [a.shape for a in aims]
-    ends = np.cumsum([a.size for a in aims])[:-1]
-    y = np.concatenate([a.reshape(-1) for a in aims])
-    s = np.concatenate([np.full(a.size, soft) for a, soft in zip(aims, softness, strict=True)])
+    ends = np.cumsum([a.counts.size for a in aims])[:-1]
+    y = np.concatenate([a.counts.reshape(-1) for a in aims])
+    s = np.concatenate([np.full(a.counts.size, a.noise) for a in aims])
     scale = 1.0 / np.sqrt(np.maximum(y, 0.0) + s)
+    place = {columns: i for i, columns in enumerate(model.sets)}
 
     def tables(z: Floats) -> list[Floats]:
-        return [part.reshape(shape) for part, shape in zip(np.split(z * scale, ends), shapes, strict=True)]
+        found: list[Floats | None] = [None] * len(model.sets)
+        for aim, part in zip(aims, np.split(z * scale, ends), strict=True):
+            mine, i = aim.by_value(part.reshape(aim.counts.shape)), place[aim.columns]
+            before = found[i]
+            found[i] = mine if before is None else before + mine
+        return [f for f in found if f is not None]
 
     def dual(z: Floats) -> tuple[float, Floats]:
         beliefs, whole = model.beliefs(tables(z))
-        found = np.concatenate([m.reshape(-1) for m in model.marginals(beliefs)])
+        shares = model.marginals(beliefs)
+        found = np.concatenate([a.in_groups(shares[place[a.columns]]).reshape(-1) for a in aims])
         theta = z * scale
         value = total * whole - theta @ y + 0.5 * (s * theta) @ theta
         return float(value), (total * found - y + s * theta) * scale

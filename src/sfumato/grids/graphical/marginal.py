@@ -13,6 +13,7 @@ from sfumato.errors import InputError
 
 Floats = NDArray[np.float64]
 Columns = tuple[int, ...]
+Groups = tuple[NDArray[np.int64], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,8 @@ class Marginal:
         One axis per column; noisy, so some may be negative.
     noise : float
         Standard deviation of the noise on each count, above 0.
+    groups : tuple of int64 arrays, optional
+        Where values were counted in groups: per column, the group of each value.
 
     Examples
     --------
@@ -37,6 +40,7 @@ class Marginal:
     columns: Columns
     counts: Floats
     noise: float
+    groups: Groups | None = None
 
     def __post_init__(self) -> None:
         if any(a >= b for a, b in zip(self.columns, self.columns[1:], strict=False)) or (
@@ -49,6 +53,8 @@ class Marginal:
             raise InputError(f"the noise of a marginal is a positive standard deviation, got {self.noise}")
         if not np.isfinite(self.counts).all():
             raise InputError("the counts of a marginal must be finite numbers")
+        if self.groups is not None and self.counts.shape != tuple(int(g.max()) + 1 for g in self.groups):
+            raise InputError("a marginal in groups needs a count for every combination of groups")
 
     @property
     def total(self) -> float:
@@ -57,7 +63,8 @@ class Marginal:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers; `from_dict` reads them back."""
-        return {"columns": list(self.columns), "counts": self.counts.tolist(), "noise": self.noise}
+        groups = None if self.groups is None else [g.tolist() for g in self.groups]
+        return {"columns": list(self.columns), "counts": self.counts.tolist(), "noise": self.noise, "groups": groups}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Marginal:
@@ -66,25 +73,53 @@ class Marginal:
         >>> Marginal.from_dict(Marginal((1,), np.array([2.0, -0.5]), 0.1).to_dict()).counts.tolist()
         [2.0, -0.5]
         """
-        return cls(tuple(data["columns"]), np.array(data["counts"], dtype=np.float64), float(data["noise"]))
+        groups = None if data["groups"] is None else tuple(np.array(g, dtype=np.int64) for g in data["groups"])
+        return cls(tuple(data["columns"]), np.array(data["counts"], dtype=np.float64), float(data["noise"]), groups)
+
+    @property
+    def key(self) -> tuple[Columns, tuple[bytes, ...]]:
+        """What was counted: the columns, and how their values were grouped."""
+        return self.columns, () if self.groups is None else tuple(g.astype("<i8").tobytes() for g in self.groups)
+
+    def in_groups(self, array: Floats) -> Floats:
+        """An array over the columns' values, summed in the groups of this marginal.
+
+        >>> rough = Marginal((0,), np.array([1.0, 2.0]), 1.0, (np.array([0, 1, 0]),))
+        >>> rough.in_groups(np.array([1.0, 2.0, 4.0])).tolist(), rough.by_value(np.array([7.0, 8.0])).tolist()
+        ([5.0, 2.0], [7.0, 8.0, 7.0])
+        """
+        for axis, group in enumerate(self.groups or ()):
+            if group.size == self.counts.shape[axis]:  # every value is a group: at most their order differs
+                order = np.empty_like(group)
+                order[group] = np.arange(group.size)
+                array = array.take(order, axis=axis)
+            else:
+                order = np.argsort(group, kind="stable")
+                starts = np.searchsorted(group[order], np.arange(self.counts.shape[axis]))
+                array = np.add.reduceat(array.take(order, axis=axis), starts, axis=axis)
+        return array
+
+    def by_value(self, array: Floats) -> Floats:
+        """An array over the groups of this marginal, repeated for every value in them."""
+        return array if self.groups is None else array[np.ix_(*self.groups)]
 
 
-def merged(marginals: Iterable[Marginal]) -> dict[Columns, Marginal]:
-    """One marginal per set of columns: what was measured twice is averaged by inverse variance.
+def merged(marginals: Iterable[Marginal]) -> list[Marginal]:
+    """One marginal per set of columns and groups: what was measured twice is averaged by inverse variance.
 
     >>> twice = [Marginal((0,), np.array([4.0]), 1.0), Marginal((0,), np.array([8.0]), 1.0)]
-    >>> found = merged(twice)[(0,)]
+    >>> found = merged(twice)[0]
     >>> found.counts.tolist(), round(found.noise, 3)
     ([6.0], 0.707)
     """
-    found: dict[Columns, Marginal] = {}
+    found: dict[Any, Marginal] = {}
     for m in marginals:
-        if m.columns in found:
-            other = found[m.columns]
+        if m.key in found:
+            other = found[m.key]
             a, b = other.noise**-2, m.noise**-2
-            m = Marginal(m.columns, (a * other.counts + b * m.counts) / (a + b), float((a + b) ** -0.5))
-        found[m.columns] = m
-    return found
+            m = Marginal(m.columns, (a * other.counts + b * m.counts) / (a + b), float((a + b) ** -0.5), m.groups)
+        found[m.key] = m
+    return list(found.values())
 
 
 def total_of(marginals: Iterable[Marginal]) -> float:
