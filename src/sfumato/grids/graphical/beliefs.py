@@ -13,7 +13,7 @@ from sfumato.grids.graphical.tree import Tree
 
 
 def calibrated(tree: Tree, potentials: Sequence[Floats]) -> tuple[list[Floats], float]:
-    """The marginals of all cliques under the distribution that is proportional to ``exp(Σ potentials)``, and the log of its sum.
+    """The marginals of all cliques where probabilities are in proportion to ``exp(Σ potentials)``, and the log of its sum.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.grids.graphical.marginal import Columns, Floats
+from sfumato.grids.graphical.marginal import Floats
 from sfumato.grids.graphical.tree import Tree
 from sfumato.privacy.source import Generator
 
@@ -58,8 +58,8 @@ def given_groups(table: Floats, group: Ints, rng: Generator) -> Ints:
 def rounded_lines(table: Floats, rows: Ints, rng: Generator) -> Ints:
     """Whole numbers in proportion to each line of `table`, which add up to `rows` there: each rounded up or down at random.
 
-    Systematic sampling: the expected numbers are laid end to end and every unit step, from a random start per line, picks the
-    cell it falls in. So every number is right on average and within one of what is expected.
+    Systematic sampling: the expected numbers are laid end to end and every unit step, from a random start per line, picks
+    the cell it falls in. So every number is right on average and within one of what is expected.
 
     >>> from sfumato.privacy import Seeded
     >>> rounded_lines(np.array([[1.0, 3.0], [0.0, 0.0]]), np.array([8, 2]), Seeded(1).generator()).tolist()

@@ -1,8 +1,8 @@
 """The junction tree of some sets of columns: few, small groups of columns that hold every set and hang together as a tree.
 
-A distribution whose interactions are within the sets is then known from its marginals over the groups (*cliques*) alone: it is
-the product of the cliques' marginals over those of the columns that neighbours share (*separators*). See Koller & Friedman,
-*Probabilistic graphical models*, 2009, ch. 9 and 10.
+A distribution whose interactions are within the sets is then known from its marginals over the groups (*cliques*) alone: it
+is the product of the cliques' marginals over those of the columns that neighbours share (*separators*). See Koller &
+Friedman, *Probabilistic graphical models*, 2009, ch. 9 and 10.
 """
 
 from __future__ import annotations
@@ -68,9 +68,10 @@ def junction_tree(sizes: Sequence[int], sets: Iterable[Sequence[int]]) -> Tree:
     ((1, 2), (0, 1), (3,))
     """
     cliques = _cliques(sizes, sets)
-    # A maximum spanning tree by the number of shared columns is a junction tree; of equal ones, small separators are cheaper.
-    order, parents, separators = [0], [-1], [()]
-    best: dict[int, tuple[tuple[float, ...], int]] = {i: ((-1.0,), -1) for i in range(1, len(cliques))}
+    # A maximum spanning tree by the number of shared columns is a junction tree; small separators are cheaper.
+    order, parents = [0], [-1]
+    separators: list[Columns] = [()]
+    best: dict[int, tuple[tuple[float, ...], int]] = dict.fromkeys(range(1, len(cliques)), ((-1.0,), -1))
     members = [set(c) for c in cliques]
     while best:
         newest = order[-1]
