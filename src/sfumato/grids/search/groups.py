@@ -46,6 +46,20 @@ class Groups:
         """How many groups there are at the finest."""
         return self.sizes[0]
 
+    def at(self, step: int) -> Ints:
+        """The group of each leaf at a step."""
+        return np.asarray(self.steps[step][self.finest])
+
+    def summing(self, fine: int, coarse: int) -> NDArray[np.float64]:
+        """The matrix of zeros and ones that rolls counts at a `fine` step up to a `coarse` one.
+
+        >>> Groups(np.arange(3), (np.arange(3), np.array([0, 1, 1]))).summing(0, 1).tolist()
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]
+        """
+        out = np.zeros((self.sizes[coarse], self.sizes[fine]))
+        out[self.steps[coarse], self.steps[fine]] = 1.0
+        return out
+
 
 def groups_of(noisy: NDArray[np.float64], levels: Levels, *, least: float, most: int = MOST_GROUPS) -> Groups:
     """Groups of at least `least` records by the `noisy` counts of the leaves, at most `most` of them.

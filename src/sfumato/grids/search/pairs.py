@@ -1,19 +1,20 @@
-"""Pairs of columns: counted once, scored against a published model by what it misses.
+"""Pairs and triples of columns: counted once, scored against a published model by what it misses.
 
-The score of a pair at some groups is ``Σ (n - m)⁺`` over its cells, for the exact counts n and the model's counts m, whole
-numbers: half the distance between the two if they have the same total. A public penalty for the noise is taken off.
+The score of a set of columns at some groups is ``Σ (n - m)⁺`` over its cells, for the exact counts n and the model's counts
+m, whole numbers: half the distance between the two if they have the same total. A public penalty for noise is taken off.
 
-**Spread.** The model is published, so m is public. One more record of weight w adds w to one cell of n, whatever the pair
-and its groups, and ``(n - m)⁺`` grows by an amount in [0, w]. So every score moves within [0, w]: the spread is w, exactly.
-A triple of columns is scored alike, and by the same argument.
+**Spread.** The model is published, so m is public. One more record of weight w adds w to one cell of n, whatever the columns
+and their groups, and ``(n - m)⁺`` grows by an amount in [0, w]. So every score moves within [0, w]: the spread is w, exactly
+(a score that is always 0, for taking nothing, too). Sums are whole numbers below 2**53, so float64 holds them exactly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from sfumato.records.records import Records, weighted_bincount
 Ints = NDArray[np.int64]
 Columns = tuple[int, ...]
 Tables = dict[Columns, Ints]
+WIDE, NARROW = 64, 16  # groups of a column at most, in a pair and in a triple
 
 
 @dataclass(frozen=True)
@@ -33,68 +35,88 @@ class Candidate:
     columns: Columns
     steps: tuple[int, ...]
 
+    def shape(self, groups: Sequence[Groups]) -> tuple[int, ...]:
+        """How many groups each column has."""
+        return tuple(groups[j].sizes[s] for j, s in zip(self.columns, self.steps, strict=True))
+
     def cells(self, groups: Sequence[Groups]) -> int:
         """How many cells it has."""
-        return prod(groups[j].sizes[s] for j, s in zip(self.columns, self.steps, strict=True))
+        return prod(self.shape(groups))
 
 
-def candidates(sets: Sequence[Columns], groups: Sequence[Groups], *, most: int) -> list[Candidate]:
-    """Every set of columns at every combination of steps with at most `most` cells; columns of one group say nothing."""
+def first_steps(columns: Columns, groups: Sequence[Groups]) -> tuple[int, ...]:
+    """The finest steps at which these columns are counted together."""
+    most = WIDE if len(columns) < 3 else NARROW
+    return tuple(next((s for s, n in enumerate(groups[j].sizes) if n <= most), len(groups[j].sizes) - 1) for j in columns)
+
+
+def candidates(sets: Sequence[Columns], groups: Sequence[Groups]) -> list[Candidate]:
+    """Every set of columns at every combination of steps, set by set, the finest first.
+
+    >>> three = Groups(np.arange(3), (np.arange(3), np.array([0, 1, 1])))
+    >>> [c.steps for c in candidates([(0, 1)], [three, three])]
+    [(0, 0), (0, 1), (1, 0), (1, 1)]
+    """
     found = []
     for columns in sets:
-        if min(groups[j].count for j in columns) < 2:
-            continue
-        every = product(*(range(len(groups[j].steps)) for j in columns))
-        found += [c for c in (Candidate(columns, steps) for steps in every) if c.cells(groups) <= most]
+        ranges = (range(f, len(groups[j].steps)) for j, f in zip(columns, first_steps(columns, groups), strict=True))
+        found += [Candidate(columns, steps) for steps in product(*ranges)]
     return found
 
 
-def all_pairs(count: int) -> list[Columns]:
-    """All pairs of so many columns."""
-    return list(combinations(range(count), 2))
+def pairs_of(groups: Sequence[Groups]) -> list[Columns]:
+    """All pairs of columns with more than one group: with one, there is nothing to count."""
+    return list(combinations([j for j, g in enumerate(groups) if g.count > 1], 2))
 
 
 def counted(records: Records, sets: Sequence[Columns], groups: Sequence[Groups]) -> Tables:
-    """Counts of each set of columns at its finest groups: one pass over the records each."""
-    codes = [_column(records, j, g) for j, g in enumerate(groups)]
+    """Counts of each set of columns at its finest steps: one pass over the records each."""
+    codes: dict[tuple[int, int], Ints] = {}
+
+    def coded(j: int, step: int) -> Ints:
+        if (j, step) not in codes:
+            values = records.classes if j == len(records.taxonomies) else records.leaves[:, j]
+            codes[j, step] = groups[j].at(step)[values]
+        return codes[j, step]
+
     out = {}
     for columns in sets:
-        shape = [groups[j].count for j in columns]
-        code = codes[columns[0]]
-        for j, size in zip(columns[1:], shape[1:], strict=True):
-            code = code * size + codes[j]
-        out[columns] = weighted_bincount(code, records.weights, prod(shape)).reshape(shape)
+        first = Candidate(columns, first_steps(columns, groups))
+        shape, code = first.shape(groups), np.int64(0)
+        for j, step, size in zip(columns, first.steps, shape, strict=True):
+            code = code * size + coded(j, step)
+        out[columns] = weighted_bincount(np.asarray(code), records.weights, prod(shape)).reshape(shape)
     return out
 
 
-def _column(records: Records, j: int, groups: Groups) -> Ints:
-    values = records.classes if j == len(records.taxonomies) else records.leaves[:, j]
-    return np.asarray(groups.finest[values])
-
-
-def rolled(table: NDArray[np.int64], candidate: Candidate, groups: Sequence[Groups]) -> Ints:
-    """A table at its finest groups, rolled up to the steps of a candidate."""
-    for axis, (j, s) in enumerate(zip(candidate.columns, candidate.steps, strict=True)):
-        if s:
-            step = groups[j].steps[s]
-            out = np.zeros((*table.shape[:axis], groups[j].sizes[s], *table.shape[axis + 1 :]), dtype=table.dtype)
-            np.add.at(out, (*(slice(None),) * axis, step), table)
-            table = out
+def rolled(table: NDArray[Any], candidate: Candidate, groups: Sequence[Groups], first: Sequence[int]) -> NDArray[Any]:
+    """A table at the steps `first`, rolled up to those of a candidate."""
+    for axis, (j, step, f) in enumerate(zip(candidate.columns, candidate.steps, first, strict=True)):
+        if step != f:
+            summing = groups[j].summing(f, step)
+            table = np.moveaxis(np.tensordot(summing, table, axes=(1, axis)), 0, axis)
     return table
 
 
-def missed(counts: Tables, model: Tables, found: Sequence[Candidate], groups: Sequence[Groups]) -> Ints:
-    """The score of every candidate, before its penalty: ``Σ (n - m)⁺`` in units of weight.
+def missed(counts: Tables, model: Tables, sets: Sequence[Columns], groups: Sequence[Groups]) -> Ints:
+    """``Σ (n - m)⁺`` for all `candidates` of these sets, in units of weight.
 
     >>> two = Groups(np.array([0, 1]), (np.array([0, 1]),))
     >>> n, m = {(0, 1): np.array([[5, 0], [1, 4]])}, {(0, 1): np.array([[3, 2], [3, 2]])}
-    >>> missed(n, m, [Candidate((0, 1), (0, 0))], [two, two]).tolist()
+    >>> missed(n, m, [(0, 1)], [two, two]).tolist()
     [4]
     """
-    return np.array(
-        [np.maximum(rolled(counts[c.columns], c, groups) - rolled(model[c.columns], c, groups), 0).sum() for c in found],
-        dtype=np.int64,
-    )
-
-
-Scored = Callable[[Tables], Ints]
+    found = [np.zeros(0, dtype=np.int64)]
+    for columns in sets:
+        first = first_steps(columns, groups)
+        gap, starts = (counts[columns] - model[columns]).astype(np.float64), []
+        for axis, (j, f) in enumerate(zip(columns, first, strict=True)):
+            # All steps of a column one below the other, so that one product rolls up to all combinations.
+            summing = np.concatenate([groups[j].summing(f, s) for s in range(f, len(groups[j].steps))])
+            gap = np.moveaxis(np.tensordot(summing, gap, axes=(1, axis)), 0, axis)
+            starts.append(np.cumsum([0, *groups[j].sizes[f:-1]]))
+        gap = np.maximum(gap, 0.0)
+        for axis, start in enumerate(starts):
+            gap = np.add.reduceat(gap, start, axis=axis)
+        found.append(gap.astype(np.int64).reshape(-1))
+    return np.concatenate(found)
