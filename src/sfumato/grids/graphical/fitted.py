@@ -48,7 +48,7 @@ class Fitted:
     @property
     def cliques(self) -> tuple[Columns, ...]:
         """Columns whose joint distribution is at hand."""
-        return self.tree.cliques
+        return tuple(tuple(sorted(clique)) for clique in self.tree.cliques)
 
     @cached_property
     def beliefs(self) -> tuple[Floats, ...]:

@@ -30,6 +30,7 @@ import numpy as np
 
 from sfumato.errors import InputError
 from sfumato.grids.graphical.beliefs import Loglinear
+from sfumato.grids.graphical.descent import lowest
 from sfumato.grids.graphical.fitted import Fitted, in_order
 from sfumato.grids.graphical.marginal import Floats, Marginal, merged, shape_of, spread, summed, total_of
 from sfumato.grids.graphical.tree import MOST_CELLS, junction_tree
@@ -162,11 +163,9 @@ def _first(model: Loglinear, aims: Sequence[Marginal], total: float, start: Fitt
 
 
 def _minimised(model: Loglinear, aims: Sequence[Marginal], total: float, first: Sequence[Floats]) -> list[Floats]:
-    """The dual's minimum, by L-BFGS in coordinates in which every cell curves about alike."""
+    """The dual's minimum, in coordinates in which every cell curves about alike."""
     if not aims:
         return []
-    from scipy.optimize import minimize
-
     ends = np.cumsum([a.counts.size for a in aims])[:-1]
     y = np.concatenate([a.counts.reshape(-1) for a in aims])
     s = np.concatenate([np.full(a.counts.size, softness(a)) for a in aims])
@@ -191,6 +190,4 @@ def _minimised(model: Loglinear, aims: Sequence[Marginal], total: float, first: 
 
     near = max(_NEAREST, _NEAR * min(1.0, model.tree.cells / _SMALL))
     begin = np.concatenate([f.reshape(-1) for f in first]) / scale
-    options = {"maxiter": MOST_STEPS, "maxcor": 20, "ftol": 1e-12, "gtol": near}
-    solved = minimize(dual, begin, jac=True, method="L-BFGS-B", options=options)
-    return tables(solved.x)
+    return tables(lowest(dual, begin, near=near, steps=MOST_STEPS))

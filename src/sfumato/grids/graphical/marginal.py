@@ -134,23 +134,28 @@ def total_of(marginals: Iterable[Marginal]) -> float:
 
 
 def summed(array: Floats, columns: Columns, kept: Columns) -> Floats:
-    """The `array` over `columns`, summed to those that are `kept`.
+    """The `array` over `columns`, summed to those that are `kept`, with axes in their order.
 
     >>> summed(np.arange(6.0).reshape(2, 3), (1, 4), (4,)).tolist()
     [3.0, 5.0, 7.0]
+    >>> summed(np.zeros((2, 3, 4)), (7, 4, 5), (5, 7)).shape
+    (4, 2)
     """
     gone = tuple(i for i, c in enumerate(columns) if c not in kept)
-    return np.asarray(array.sum(axis=gone)) if gone else array
+    left = [c for c in columns if c in kept]
+    table = np.asarray(array.sum(axis=gone)) if gone else array
+    return table.transpose([left.index(c) for c in kept])
 
 
 def spread(array: Floats, columns: Columns, over: Columns) -> Floats:
-    """The `array` over `columns` in a shape that broadcasts `over` more columns (all ascending).
+    """The `array` over `columns` in a shape that broadcasts `over` more columns, in any order.
 
-    >>> spread(np.zeros((2, 3)), (1, 4), (0, 1, 4, 5)).shape
-    (1, 2, 3, 1)
+    >>> spread(np.zeros((2, 3)), (1, 4), (0, 4, 1, 5)).shape
+    (1, 3, 2, 1)
     """
-    sizes = iter(array.shape)
-    return array.reshape([next(sizes) if c in columns else 1 for c in over])
+    inside = [columns.index(c) for c in over if c in columns]
+    sizes = iter(inside)
+    return array.transpose(inside).reshape([array.shape[next(sizes)] if c in columns else 1 for c in over])
 
 
 def shape_of(sizes: Sequence[int], columns: Columns) -> tuple[int, ...]:

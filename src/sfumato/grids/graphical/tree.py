@@ -27,7 +27,7 @@ class Tree:
     sizes : tuple of int
         Values per column.
     cliques : tuple of tuples of int
-        Columns of each clique, ascending.
+        Columns of each clique, those with few values first.
     parents : tuple of int
         The clique that each one hangs on; -1 for the first.
     separators : tuple of tuples of int
@@ -126,7 +126,11 @@ def _cliques(sizes: Sequence[int], sets: Iterable[Sequence[int]]) -> list[Column
         for c in columns:
             links[c] |= together
     weights = [math.log(size) for size in sizes]
-    both = (_maximal(_eliminated(links, weights, by_fill)) for by_fill in (False, True))
+    # Sums over small axes are quick when a large one is last.
+    both = [
+        [tuple(sorted(clique, key=lambda c: (sizes[c], c))) for clique in _maximal(_eliminated(links, weights, by_fill))]
+        for by_fill in (False, True)
+    ]
     found = min(both, key=lambda cliques: sum(math.prod(sizes[c] for c in clique) for clique in cliques))
     return sorted(found, key=lambda clique: (-math.prod(sizes[c] for c in clique), clique))
 
