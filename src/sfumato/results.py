@@ -36,7 +36,7 @@ _HOMES = {
     "TopValues": "sfumato.statistics.top_result",
     "Synopsis": "sfumato.grids.published.synopsis",
     "Network": "sfumato.grids.published.network",
-    "MarginalsSynopsis": "sfumato.grids.published.measured",
+    "Joint": "sfumato.grids.published.joint",
 }
 
 

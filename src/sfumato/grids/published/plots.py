@@ -12,11 +12,10 @@ from sfumato.tables.plots import plot_schema
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sfumato.grids.published.measured import MarginalsSynopsis
     from sfumato.grids.published.network import Network
     from sfumato.grids.published.synopsis import Synopsis
 
-__all__ = ["PALETTE", "plot_marginals", "plot_network", "plot_schema", "plot_synopsis"]
+__all__ = ["PALETTE", "plot_network", "plot_schema", "plot_synopsis"]
 
 PALETTE = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, YELLOW, GREY)
 _MOST_BARS = 40
@@ -24,7 +23,7 @@ _MOST_BARS = 40
 
 def plot_synopsis(synopsis: Synopsis, ax: Axes | None = None) -> Axes:
     """The largest cells, one bar each, coloured by class; whiskers show the noise on a cell's total."""
-    ax = _axes(ax)
+    ax = new_axes(ax)
     counts = synopsis.counts
     order = np.argsort(-counts.sum(axis=0), kind="stable")[:_MOST_BARS]
     left = np.zeros(order.size)
@@ -44,7 +43,7 @@ def plot_synopsis(synopsis: Synopsis, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _axes(ax: Axes | None) -> Axes:
+def new_axes(ax: Axes | None) -> Axes:
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -54,7 +53,7 @@ def _axes(ax: Axes | None) -> Axes:
 
 def plot_network(network: Network, ax: Axes | None = None) -> Axes:
     """Columns on a line in the order they joined; arcs go from parents to children."""
-    ax = _axes(ax)
+    ax = new_axes(ax)
     order = [x for x, _ in network.links]
     place = {x: i for i, x in enumerate(order)}
     for x, parents in network.links:
@@ -67,32 +66,4 @@ def plot_network(network: Network, ax: Axes | None = None) -> Axes:
     ax.set_yticks([])
     ax.set_xlabel("columns in the order they joined the network")
     ax.set_title("parents (left end of an arc) and children", fontsize=9)
-    return ax
-
-
-def plot_marginals(synopsis: MarginalsSynopsis, ax: Axes | None = None) -> Axes:
-    """Columns on a circle; a line between two that were counted together, the wider the further from independent."""
-    from sfumato.grids.published.measured_report import links
-
-    ax = _axes(ax)
-    count = len(synopsis.names)
-    angle = 2 * np.pi * np.arange(count) / count
-    x, y = np.cos(angle), np.sin(angle)
-    found = links(synopsis)
-    strongest = max((apart for apart, _ in found.values()), default=1.0) or 1.0
-    for (a, b), (apart, _) in found.items():
-        width = 0.5 + 5.0 * apart / strongest
-        ax.plot([x[a], x[b]], [y[a], y[b]], color=PALETTE[0], linewidth=width, alpha=0.6, zorder=1)
-    colours = [PALETTE[1] if j == count - 1 else PALETTE[7] for j in range(count)]
-    ax.scatter(x, y, color=colours, zorder=3)
-    for j, name in enumerate(synopsis.names):
-        side = "left" if x[j] >= 0 else "right"
-        turned = np.degrees(angle[j]) + (0 if x[j] >= 0 else 180)
-        place = (1.06 * x[j], 1.06 * y[j])
-        ax.text(*place, name, ha=side, va="center", rotation=turned, rotation_mode="anchor", fontsize=7)
-    ax.set_xlim(-1.6, 1.6)
-    ax.set_ylim(-1.6, 1.6)
-    ax.set_aspect("equal")
-    ax.set_axis_off()
-    ax.set_title("columns that were counted together; wide lines: far from independent", fontsize=9)
     return ax

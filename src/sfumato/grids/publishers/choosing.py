@@ -9,13 +9,13 @@
 A candidate is a set of columns at some groups of their values. Measured with budget e, a table of c cells is off by about
 ``c / 2e`` records (half its L1 distance), and e is missing elsewhere; if T tables share a budget E as is best for the sum,
 e in proportion to √c, the two come to ``T/E √(c c₀)`` where c₀ is the size of a typical one. That is what a candidate has to
-gain at least, times `DAMPING`, because the fit leaves less than half of the noise. "Nothing" is a candidate that gains 0.
+gain at least, times `DAMPING`, because the fit leaves about half of the noise. "Nothing" is a candidate that gains 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -24,40 +24,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.grids.graphical import Fitted, Marginal, cost, growth
-from sfumato.grids.publishers.base import noise_of
+from sfumato.grids.published.joint import Measured
 from sfumato.grids.search.groups import Groups
 from sfumato.grids.search.pairs import Candidate, Columns, Tables, candidates, counted, first_steps, missed, rolled
 from sfumato.privacy.exact import Exact
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.units import NANO, Nano
-from sfumato.records.records import Records
+from sfumato.records.records import Records, weighted_bincount
 
 TYPICAL = 30  # c₀: cells of a typical table
-DAMPING = 0.3
+DAMPING = 0.5
 MOST_TREE = 200_000  # cells of the junction tree: a fit then takes seconds
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """A table as it was released.
-
-    Attributes
-    ----------
-    columns : tuple of int
-        Which columns, the last of all being the target.
-    groups : tuple of int64 arrays
-        Per column, the group of each leaf.
-    noisy : int64 array
-        The counts as released, in units of weight.
-    rate : int
-        Nano-ε per unit.
-    """
-
-    columns: Columns
-    groups: tuple[Ints, ...]
-    noisy: Ints
-    rate: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +99,18 @@ class Chooser:
             )
             maps = tuple(self.groups[j].at(s) for j, s in zip(c.columns, c.steps, strict=True))
             out.append(Measured(c.columns, maps, noisy.reshape(c.shape(self.groups)), rate))
+        return out
+
+    def again(self, measured: Sequence[Measured], budget: Nano) -> list[Measured]:
+        """The same tables counted once more; the fit takes both by their noise."""
+        roots = np.sqrt([m.noisy.size for m in measured])
+        out = []
+        for m, root in zip(measured, roots, strict=True):
+            rate = max(1, int(budget * root / roots.sum()))
+            noisy = self.meter.laplace(
+                self.records.map(partial(_counted_as, measured=m)), rate=rate, weights=self.weights, label="counts once more"
+            )
+            out.append(replace(m, noisy=noisy.reshape(m.noisy.shape), rate=rate))
         return out
 
 
@@ -209,12 +199,19 @@ def as_marginals(measured: Sequence[Measured], groups: Sequence[Groups]) -> list
             own = np.zeros(groups[j].count, dtype=np.int64)
             own[groups[j].finest] = leaf_groups
             maps.append(own)
-        found.append(Marginal(m.columns, m.noisy.astype(np.float64), noise_of(m.rate), tuple(maps)))
+        found.append(Marginal(m.columns, m.noisy.astype(np.float64), m.sigma, tuple(maps)))
     return found
 
 
 def _gains(counts: Tables, model: Tables, sets: Sequence[Columns], groups: Sequence[Groups], penalty: Ints) -> Ints:
     return np.append(missed(counts, model, sets, groups) - penalty, 0)
+
+
+def _counted_as(records: Records, measured: Measured) -> Ints:
+    code = np.zeros(len(records.leaves), dtype=np.int64)
+    for j, group, size in zip(measured.columns, measured.groups, measured.noisy.shape, strict=True):
+        code = code * size + group[records.classes if j == len(records.taxonomies) else records.leaves[:, j]]
+    return weighted_bincount(code, records.weights, measured.noisy.size)
 
 
 def _taken(scores: Ints, index: Sequence[int]) -> NDArray[Any]:
