@@ -11,7 +11,8 @@ distribution of standard deviation σ,
     Σ (n − y)² + 2 σ² Σ dn/dy − cells · σ²,      dn/dy = n / (n + s)
 
 would estimate the squared error of the n without bias (Stein, *Estimation of the mean of a multivariate normal
-distribution*, 1981), and it comes close to that for other noise. The softness is the one for which it is least.
+distribution*, 1981), and it comes close to that for other noise. The softness is the one for which it is least; since a few
+counts say little about it, every doubling away from the scale of Laplace noise has to gain the noise of one count.
 """
 
 from __future__ import annotations
@@ -57,5 +58,6 @@ def best_softness(counts: Floats, expected: Floats, noise: float) -> float:
     errors = []
     for soft in _TRIED * noise:
         found = expected * np.exp(shrunk(counts, expected, soft))
-        errors.append(float(((found - counts) ** 2).sum() + 2 * noise**2 * (found / (found + soft)).sum()))
+        away = float(abs(np.log2(np.sqrt(2.0) * soft / noise)))
+        errors.append(float(((found - counts) ** 2).sum()) + noise**2 * (2 * float((found / (found + soft)).sum()) + away))
     return float(_TRIED[int(np.argmin(errors))] * noise)
