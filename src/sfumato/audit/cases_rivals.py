@@ -41,7 +41,7 @@ def release(make: Callable[[], Any], schema: Schema) -> Fit[Records]:
 
 
 def _releases() -> None:
-    from sfumato.grids import PPH, DiffGen, PrivBayes, PrivPfC, UniformGrid
+    from sfumato.grids import PPH, DiffGen, PrivBayes, PrivMarginals, PrivPfC, UniformGrid
 
     def case(name: str, make: Callable[[], Any], schema: Schema, rows: Rows, words: str) -> None:
         register(transcript_case(name, release(make, schema), pair_of(schema, rows), words))
@@ -70,6 +70,13 @@ def _releases() -> None:
         wide,
         gray,
         parents,
+    )
+    case(
+        "marginals",
+        lambda: PrivMarginals(epsilon=3, target="ill", rows=18, select=0.6),
+        _TWO,
+        fits,
+        "a record that ties one pair of columns closer and not another",
     )
     surer = "a record that makes the divided grid better than the undivided one; without it they are equal"
     case("privpfc-estimator", lambda: PrivPfC(epsilon=3, target="ill", grids=1), _SIDE, SIDES, surer)

@@ -151,7 +151,7 @@ def refined(
     many: int,
 ) -> tuple[list[Measured], int]:
     """Up to `many` pairs and triples that the fitted model misses most, and what all of it cost."""
-    tied = {pair for columns in have for pair in combinations(columns, 2)}
+    tied: set[Columns] = {pair for columns in have for pair in combinations(columns, 2)}
     sets = [s for s in (*pairs, *_triples(tied)) if s not in have]
     grown = growth(fitted.tree, sets)
     sets = [s for s, more in zip(sets, grown, strict=True) if fitted.tree.cells + more <= MOST_TREE]

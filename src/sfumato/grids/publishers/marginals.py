@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -230,13 +230,14 @@ class _Model:
     ones: Sequence[Marginal]
     size: float
 
+    @cached_property
+    def _alone(self) -> Fitted:
+        return self.fit([])
+
     def independent(self, pair: tuple[int, ...]) -> NDArray[np.float64]:
         """Counts of a pair of columns that have nothing to do with each other."""
         a, b = (self._alone.marginal((j,)) for j in pair)
         return np.asarray(np.outer(a, b) / self._alone.total)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_alone", self.fit([]))
 
     def fit(self, tables: Sequence[Measured], start: Fitted | None = None) -> Fitted:
         sizes = [g.count for g in self.groups]
@@ -245,7 +246,7 @@ class _Model:
 
 def _in_groups(one: Measured, groups: Groups) -> Marginal:
     """A column's counts in its finest groups. Groups of several values are noisier than others: the mean stands for all."""
-    counts = np.bincount(groups.finest, one.noisy.astype(np.float64), minlength=groups.count)
+    counts = np.bincount(groups.finest, one.noisy, minlength=groups.count).astype(np.float64)
     return Marginal(one.columns, counts, one.sigma * float(np.sqrt(one.noisy.size / groups.count)))
 
 

@@ -93,7 +93,7 @@ def groups_of(noisy: NDArray[np.float64], levels: Levels, *, least: float, most:
 
 def _merged(group: Ints, counts: NDArray[np.float64], levels: Levels, least: float) -> Ints:
     """The groups merged until each has `least` records, or is all there is; numbered by their first leaf."""
-    totals = np.bincount(group, counts)
+    totals = np.bincount(group, counts).astype(np.float64)
     joined = (_neighbours if levels.edges is not None else _relatives)(group, totals, levels, least)
     roots = _roots(joined)[group]
     _, number = np.unique(roots, return_inverse=True)

@@ -82,10 +82,11 @@ def counted(records: Records, sets: Sequence[Columns], groups: Sequence[Groups])
     out = {}
     for columns in sets:
         first = Candidate(columns, first_steps(columns, groups))
-        shape, code = first.shape(groups), np.int64(0)
+        shape = first.shape(groups)
+        code: Ints = np.zeros(len(records.leaves), dtype=np.int64)
         for j, step, size in zip(columns, first.steps, shape, strict=True):
             code = code * size + coded(j, step)
-        out[columns] = weighted_bincount(np.asarray(code), records.weights, prod(shape)).reshape(shape)
+        out[columns] = weighted_bincount(code, records.weights, prod(shape)).reshape(shape)
     return out
 
 
