@@ -7,18 +7,18 @@ as the table's domain is ever made.
 
 Here the squares stand beside a weak prior. With T records and shares q of the columns by themselves,
 
-    minimise  T · KL(p ‖ q)  +  Σ over marginals  ‖T · M p − y‖² / (2 s),      s = noise / √2
+    minimise  T · KL(p ‖ q)  +  Σ over marginals  ‖T · M p − y‖² / (2 s)
 
 over distributions p. Its dual is the likelihood of a log-linear model with a quadratic penalty,
 
     T · A(θ) − ⟨θ, y⟩ + Σ s ‖θ‖² / 2,      p = q · exp(Σ θ − A(θ)),
 
 which is smooth and strongly convex: one optimum, found by a quasi-Newton method in some dozens of passes over the tree. In
-a cell by itself it says ``n + s · log(n / m) = y`` where independence expects m. Counts far above s are taken as they are;
-those below it are drawn towards m, and none is negative, while squares alone fit noise in cells that hold nothing. The
-softness s is the scale of Laplace noise: an empty cell is misjudged by about ``exp(noise / s)``, so it must not be less,
-and more would blur what was measured. A loss that grows linearly beyond some noise, as the likelihood of Laplace noise has
-it, bounds θ and with it how clearly a cell can be empty; it came out no better.
+a cell by itself it says ``n + s · log(n / m) = y`` where independence expects m (see `shrinking`): squares alone fit noise
+in cells that hold nothing. Each marginal has the softness s that suits it, by the estimated error of that equation with the
+m that follows from what was measured of fewer of its columns; those of one column have the scale of Laplace noise. (A loss
+that grows linearly beyond some noise, as the likelihood of Laplace noise has it, bounds θ and with it how clearly a cell can
+be empty; it came out no better.)
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ from sfumato.grids.graphical.beliefs import Loglinear
 from sfumato.grids.graphical.descent import lowest
 from sfumato.grids.graphical.fitted import Fitted, in_order
 from sfumato.grids.graphical.marginal import Floats, Marginal, merged, shape_of, spread, summed, total_of
+from sfumato.grids.graphical.shrinking import best_softness, shrunk
 from sfumato.grids.graphical.tree import MOST_CELLS, junction_tree
 from sfumato.grids.published.cleaning import clean
 
-MOST_STEPS = 200
+MOST_STEPS = 300
 _NEAR, _NEAREST, _SMALL = 0.3, 0.003, 30_000  # gaps to the optimum, in √(count + s); the cells from which the first will do
 _FLOOR = 0.1  # of the noise: a value that nobody seems to have keeps this much, since no count rules it out
 
@@ -66,7 +67,7 @@ def fit(
     >>> seen = [Marginal((0, 1), np.array([[40.0, 1.0], [-2.0, 61.0]]), 1.0), Marginal((2,), np.array([30.0, 70.0]), 1.0)]
     >>> model = fit([2, 2, 2], seen)
     >>> model.cliques, model.marginal([0, 1]).round(0).tolist()
-    (((0, 1), (2,)), [[38.0, 2.0], [0.0, 60.0]])
+    (((0, 1), (2,)), [[39.0, 1.0], [0.0, 60.0]])
     """
     sizes = tuple(int(s) for s in sizes)
     for m in marginals:
@@ -75,6 +76,8 @@ def fit(
             raise InputError(f"the marginal over columns {m.columns} does not have the shape that their sizes say")
     if total is not None and not (np.isfinite(total) and total > 0):
         raise InputError(f"a public number of records must be positive, got {total}")
+    if start is not None and start.sizes != sizes:
+        raise InputError(f"the earlier fit is over columns of sizes {start.sizes}, these are of sizes {sizes}")
     found = sorted((m for m in merged(marginals) if m.columns), key=lambda m: (len(m.columns), m.columns))
     whole = total_of(marginals) if total is None else float(total)
     sets = in_order({m.columns for m in found})
@@ -87,7 +90,9 @@ def fit(
     base = tuple(np.log(own_shares(j, size, found, whole)) for j, size in enumerate(sizes))
     model = Loglinear(tree, base, sets)
     aims = [replace(m, counts=_with_total(m.counts, whole)) for m in found]
-    theta = _minimised(model, aims, whole, _first(model, aims, whole, start))
+    expected = [_expected(m, aims, base, whole) for m in aims]
+    soft = [_softness(m, e) for m, e in zip(aims, expected, strict=True)]
+    theta = _minimised(model, aims, soft, whole, _first(aims, expected, soft, start))
     return Fitted(sizes, whole, base, dict(zip(sets, theta, strict=True)))
 
 
@@ -111,43 +116,35 @@ def own_shares(column: int, size: int, marginals: Sequence[Marginal], total: flo
     return np.asarray(cleaned / cleaned.sum())
 
 
-def shrunk(counts: Floats, expected: Floats, softness: float) -> Floats:
-    """The solution t of ``expected · exp(t) + softness · t = counts``, cell by cell.
-
-    Newton's method from the right of the root of a convex growing function does not overshoot.
-
-    >>> shrunk(np.array([1000.0, 0.0]), np.array([500.0, 1.0]), 1.0).round(3).tolist()
-    [0.692, -0.567]
-    """
-    t = np.where(counts > expected, np.log(np.maximum(counts, expected) / expected), 0.0)
-    for _ in range(60):
-        grown = expected * np.exp(t)
-        step = (grown + softness * t - counts) / (grown + softness)
-        t = t - step
-        if np.abs(step).max(initial=0.0) < 1e-10:
-            break
-    return np.asarray(t)
-
-
-def softness(marginal: Marginal) -> float:
-    """Counts that stand below it are drawn towards what independence expects: the scale of Laplace noise.
-
-    >>> round(softness(Marginal((0,), np.array([4.0]), np.sqrt(2.0))), 6)
-    1.0
-    """
-    return float(marginal.noise / np.sqrt(2.0))
-
-
 def _with_total(counts: Floats, total: float) -> Floats:
     """The nearest counts that add up to the total."""
     return np.asarray(counts - (counts.sum() - total) / counts.size)
 
 
-def _first(model: Loglinear, aims: Sequence[Marginal], total: float, start: Fitted | None) -> list[Floats]:
+def _expected(aim: Marginal, aims: Sequence[Marginal], base: Sequence[Floats], total: float) -> Floats:
+    """What a marginal would be by what was measured of fewer of its columns, or by these columns' own shares."""
+    inner = [m for m in aims if set(m.columns) < set(aim.columns)]
+    shape = tuple(base[c].size for c in aim.columns)
+    if max((len(m.columns) for m in inner), default=0) < 2:
+        shares = np.exp(sum(spread(base[c], (c,), aim.columns) for c in aim.columns))
+        return aim.in_groups(total * shares)
+    places = [replace(m, columns=tuple(aim.columns.index(c) for c in m.columns)) for m in inner]
+    return aim.in_groups(fit(shape, places, total=total).marginal(range(len(shape))))
+
+
+def _softness(aim: Marginal, expected: Floats) -> float:
+    if len(aim.columns) == 1:
+        return float(aim.noise / np.sqrt(2.0))
+    return best_softness(aim.counts, expected, aim.noise)
+
+
+def _first(
+    aims: Sequence[Marginal], expected: Sequence[Floats], softness: Sequence[float], start: Fitted | None
+) -> list[Floats]:
     """Where to begin: what an earlier fit had; for new marginals, the closed form that holds for each by itself."""
-    known = start.potentials if start is not None else {}
+    known = {} if start is None else start.potentials
     theta = []
-    for aim in aims:
+    for aim, without, soft in zip(aims, expected, softness, strict=True):
         alone = sum(other.columns == aim.columns for other in aims) == 1
         if aim.columns in known and alone:
             first = known[aim.columns]
@@ -157,18 +154,19 @@ def _first(model: Loglinear, aims: Sequence[Marginal], total: float, start: Fitt
         elif len(aim.columns) == 1 or not alone:
             theta.append(np.zeros_like(aim.counts))
         else:
-            expected = np.exp(sum(spread(model.base[c], (c,), aim.columns) for c in aim.columns)) * total
-            theta.append(shrunk(aim.counts, aim.in_groups(expected), softness(aim)))
+            theta.append(shrunk(aim.counts, without, soft))
     return theta
 
 
-def _minimised(model: Loglinear, aims: Sequence[Marginal], total: float, first: Sequence[Floats]) -> list[Floats]:
+def _minimised(
+    model: Loglinear, aims: Sequence[Marginal], softness: Sequence[float], total: float, first: Sequence[Floats]
+) -> list[Floats]:
     """The dual's minimum, in coordinates in which every cell curves about alike."""
     if not aims:
         return []
     ends = np.cumsum([a.counts.size for a in aims])[:-1]
     y = np.concatenate([a.counts.reshape(-1) for a in aims])
-    s = np.concatenate([np.full(a.counts.size, softness(a)) for a in aims])
+    s = np.repeat(softness, [a.counts.size for a in aims])
     scale = 1.0 / np.sqrt(np.maximum(y, 0.0) + s)
     place = {columns: i for i, columns in enumerate(model.sets)}
 

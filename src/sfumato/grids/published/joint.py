@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.errors import InputError
 from sfumato.grids.graphical import Fitted
 from sfumato.grids.published.base import Draws, Published, Section
 from sfumato.grids.published.marginals import unfolded, widths
@@ -150,6 +151,36 @@ class Joint(Published):
             table[group, np.arange(group.size)] = own
             found.append(table / table.sum(axis=1, keepdims=True))
         return tuple(found)
+
+    def marginal(self, columns: Sequence[str]) -> pd.DataFrame:
+        """How many records the distribution expects with each combination of values of some columns.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Names of columns, each once; the target is one of them.
+
+        Returns
+        -------
+        DataFrame
+            One row per combination: the labels, and `records`.
+        """
+        import pandas as pd
+
+        names = [c.name for c in self.columns]
+        unknown = [name for name in columns if name not in names]
+        if unknown:
+            raise InputError(f"no column {unknown[0]!r} was published; there are {', '.join(names)}")
+        wanted = [names.index(name) for name in columns]
+        counts = self.fitted.marginal(wanted) / self.unit
+        for axis, j in enumerate(wanted):
+            counts = np.moveaxis(np.tensordot(counts, self.shares[j], axes=(axis, 0)), -1, axis)
+        digits = np.unravel_index(np.arange(counts.size), counts.shape) if wanted else ()
+        found: dict[str, Any] = {
+            names[j]: np.array(self.columns[j].labels[-1], dtype=object)[digit]
+            for j, digit in zip(wanted, digits, strict=True)
+        }
+        return pd.DataFrame({**found, "records": counts.reshape(-1)})
 
     def leaves(self, n: int, random: Generator) -> NDArray[np.int64]:
         """The leaves of all columns, the target last, in `n` rows drawn by `random`."""

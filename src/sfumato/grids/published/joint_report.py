@@ -33,11 +33,31 @@ def joint_sections(joint: Joint) -> Iterator[Section]:
         "fitted to all of it; what columns have in common beyond the counted tables is what these imply.",
     )
     yield "What was counted", joint.to_frame().round(1).head(2 * MOST_ROWS)
+    links = link_table(joint)
+    if len(links):
+        yield "Which of them go together", links.head(2 * MOST_ROWS)
     for words, tables in (("One column", joint.ones), ("Columns together", joint.tables)):
         table = measured_beside_synthetic(joint, tables)
         if len(table):
             yield f"{words} at a time: measured and synthetic{largest_gaps(table)}", table.head(MOST_ROWS)
     yield "The synthetic table", table_in_words(len(joint.synthetic), list(joint.synthetic.columns))
+
+
+def link_table(joint: Joint) -> pd.DataFrame:
+    """Every two columns that were counted together, the strongest first: how far from independent the distribution has them.
+
+    The figure is the share of records that would have to move for the two to be independent.
+    """
+    import pandas as pd
+
+    pairs = {pair for m in joint.tables for pair in combinations(m.columns, 2)}
+    found = []
+    for a, b in sorted(pairs):
+        both = joint.fitted.marginal((a, b)) / joint.fitted.total
+        apart = 0.5 * float(np.abs(both - np.outer(both.sum(axis=1), both.sum(axis=0))).sum())
+        found.append((-apart, f"{joint.columns[a].name} and {joint.columns[b].name}"))
+    rows = [(names, f"{-apart:.1%}") for apart, names in sorted(found)]
+    return pd.DataFrame(rows, columns=["columns", "records out of place if independent"])
 
 
 def measured_beside_synthetic(joint: Joint, tables: Sequence[Measured]) -> pd.DataFrame:

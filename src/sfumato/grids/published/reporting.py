@@ -47,6 +47,7 @@ def synopsis_sections(synopsis: Synopsis) -> Iterator[Section]:
 
 
 def largest_gaps(table: pd.DataFrame) -> str:
+    """What to add to the heading of a table of marginals that is too long to be shown whole."""
     return f" (the {MOST_ROWS} of {len(table)} groups furthest apart)" if len(table) > MOST_ROWS else ""
 
 
