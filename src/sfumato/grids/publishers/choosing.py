@@ -118,25 +118,25 @@ def forest(
     chooser: Chooser, pairs: Sequence[Columns], model: Callable[[Columns], NDArray[np.float64]], budget: Nano, select: float
 ) -> list[Measured]:
     """Pairs that tie columns together, one after the other, until nothing is worth it; then their counts."""
-    parts = {j: j for pair in pairs for j in pair}
-    if not parts:
+    if not pairs:
         return []
-    most = len(parts) - 1
+    most = len({j for pair in pairs for j in pair}) - 1
     each = Nano(max(1, int(budget * select) // most))
     toll = most / ((budget - most * each) / NANO)
     counts = chooser.counts(pairs)
     found, scores = chooser.scores(counts, pairs, model, toll)
+    ends = np.array([c.columns for c in found])
+    part = np.arange(ends.max() + 1)
     chosen: list[Candidate] = []
     spent = 0
     while len(chosen) < most:
-        apart = [i for i, c in enumerate(found) if parts[c.columns[0]] != parts[c.columns[1]]]
+        apart = np.flatnonzero(part[ends[:, 0]] != part[ends[:, 1]]).tolist()
         index = chooser.choose(scores, apart, each, "a pair that ties two parts together")
         spent += each
         if index is None:
             break
         chosen.append(found[index])
-        old, new = (parts[j] for j in found[index].columns)
-        parts = {j: new if part == old else part for j, part in parts.items()}
+        part[part == part[ends[index, 0]]] = part[ends[index, 1]]
     return chooser.measure(counts, chosen, Nano(budget - spent)) if chosen else []
 
 

@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from math import comb, isqrt
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ from sfumato.grids.publishers.choosing import TYPICAL, Chooser, as_marginals, fo
 from sfumato.grids.publishers.one_grid import TOO_SMALL, Weights
 from sfumato.grids.publishers.privpfc import PERSONAL_WARNING
 from sfumato.grids.publishers.task import Task
-from sfumato.grids.search.groups import Groups, groups_of
+from sfumato.grids.search.groups import MOST_GROUPS, Groups, groups_of
 from sfumato.grids.search.pairs import pairs_of
 from sfumato.privacy.exact import Exact
 from sfumato.privacy.meter import Meter
@@ -54,6 +55,8 @@ from sfumato.records.levels import Levels
 from sfumato.records.records import Records, weighted_bincount
 from sfumato.registry import Mechanism, Parameter
 
+MOST_PAIRS = 40_000
+_MOST_COUNTS = 1 << 24  # of all pairs together, at their finest groups
 CLEAR = 3.0  # a group has at least so many standard deviations of its column's noise
 _LEAST = 1000  # nano-ε per unit and column: with less, shares round to nothing
 _MOST_ROUNDS = 6
@@ -113,6 +116,12 @@ class PrivMarginals(Publisher):
             raise InputError("PrivMarginals needs shares `ones` and `select` between 0 and 1")
 
     def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
+        pairs = comb(len(task.attributes) + 1, 2)
+        if pairs > MOST_PAIRS:
+            raise InputError(
+                f"a table of {len(task.attributes) + 1} columns has {pairs:,} pairs; at most {MOST_PAIRS:,} are counted: "
+                "name fewer `attributes`"
+            )
         weights = Weights.of(self.budgets)
         unit = self._unit(task, factor, weights)
         ties = max(len(task.attributes), 1)
@@ -133,8 +142,7 @@ class PrivMarginals(Publisher):
         columns = whole_columns(task.taxonomies, self.target, task.target_domain)
         ones = self._count_columns(records, columns, meter, unit, weigh)
         size = self._total(ones) if self.rows is None or self.budgets is not None else float(self.rows)
-        groups = [self._groups(one, levels, size) for one, levels in zip(ones, columns, strict=True)]
-        groups[-1] = groups_of(size * leaf_shares(ones[-1], columns[-1], size), columns[-1], least=1.0)
+        groups = self._groups(ones, columns, size)
         chooser = Chooser(records, groups, meter, weigh.groups)
         left = Nano(unit - sum(one.rate for one in ones))
         model = _Model(groups, [_in_groups(o, g) for o, g in zip(ones, groups, strict=True)], size)
@@ -180,8 +188,14 @@ class PrivMarginals(Publisher):
         totals = np.array([float(o.noisy.sum()) for o in ones])
         return max(1.0, float(precision @ totals / precision.sum()))
 
-    def _groups(self, one: Measured, levels: Levels, size: float) -> Groups:
-        return groups_of(size * leaf_shares(one, levels, size), levels, least=CLEAR * one.sigma)
+    def _groups(self, ones: Sequence[Measured], columns: Sequence[Levels], size: float) -> list[Groups]:
+        """Groups of clear counts; the target keeps all its values. Very many columns get fewer groups each."""
+        most = max(2, min(MOST_GROUPS, isqrt(_MOST_COUNTS // max(comb(len(columns), 2), 1))))
+        found = []
+        for one, levels in zip(ones, columns, strict=True):
+            least = 1.0 if levels is columns[-1] else CLEAR * one.sigma
+            found.append(groups_of(size * leaf_shares(one, levels, size), levels, least=least, most=most))
+        return found
 
     def _tie(self, chooser: Chooser, model: _Model, left: Nano) -> tuple[list[Measured], Fitted, dict[str, Any]]:
         """Pairs and triples: chosen, counted and fitted.
