@@ -59,7 +59,8 @@ def run_bench(
     Returns
     -------
     dict
-        Its name, the machine, the figures, and the claims with what was measured and whether each holds.
+        Its name, the machine, the figures, the claims with what was measured and whether each holds, and the figures as
+        tables in Markdown where the bench writes some.
     """
     if name not in NAMES or find_spec(f"sfumato.bench.{name}") is None:
         raise InputError(f"there is no bench {name!r}; there are {', '.join(NAMES)}")
@@ -89,4 +90,5 @@ def run_bench(
         "machine": {"python": platform.python_version(), "system": platform.system(), "cpu": platform.machine()},
         "figures": found["figures"],
         "claims": found["claims"],
+        "tables": found.get("tables", ""),
     }

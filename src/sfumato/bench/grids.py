@@ -22,9 +22,11 @@ from sfumato.bench.grids_figures import (
     run_times,
     table_sizes,
 )
+from sfumato.bench.grids_general import general_claims, general_tables
 from sfumato.bench.grids_noise_free import noise_free
 from sfumato.bench.grids_plots import plots
 from sfumato.bench.grids_speed import rows_against_grids, speed
+from sfumato.bench.grids_tables import general_table, learner_tables
 from sfumato.bench.grids_whole import whole_claims, whole_tables
 
 __all__ = ["plots", "run"]
@@ -33,7 +35,7 @@ LIMITS = {
     "adult": {0.05: 0.168, 0.1: 0.166, 0.2: 0.163, 0.5: 0.159, 1.0: 0.157},
     "bank": {0.05: 0.104, 0.1: 0.097, 0.2: 0.093, 0.5: 0.090, 1.0: 0.089},
 }
-PARTS = ("synthetic", "whole", "adult", "bank", "census", "contrast")
+PARTS = ("synthetic", "whole", "general", "adult", "bank", "census", "contrast")
 Claims = list[dict[str, Any]]
 
 
@@ -41,10 +43,14 @@ def run(
     *,
     quick: bool = False,
     data: Path | None = None,
+    peers: bool = False,
     part: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Run the bench, or one `part` of it; `quick` takes one split, one draw, two budgets and no support vectors."""
+    """Run the bench, or one `part` of it; `quick` takes one split, one draw, two budgets and no support vectors.
+
+    The part `general` with `peers` takes hours (AIM), so it runs by name only where there is a data folder.
+    """
     figures: dict[str, Any] = {}
     claims: Claims = []
     wanted = PARTS if part is None else (part,)
@@ -56,9 +62,12 @@ def run(
     if "whole" in wanted:
         figures["whole tables"] = whole_tables(quick=quick, data=data, progress=progress)
         claims += [] if quick else whole_claims(figures["whole tables"])
+    if part == "general" or ("general" in wanted and data is None):
+        figures["general tables"] = general_tables(quick=quick, data=data, peers=peers, progress=progress)
+        claims += [] if quick else general_claims(figures["general tables"])
     if data is None:
         progress("no --data folder: real data sets are left out")
-        return {"figures": figures, "claims": claims}
+        return {"figures": figures, "claims": claims, "tables": tables(figures)}
     for name in ("adult",) if quick else ("adult", "bank"):
         if name in wanted:
             figures[name] = _data_set(load(name, data), claims, quick, progress)
@@ -66,7 +75,15 @@ def run(
         figures["census"] = _kept_aside(load("census", data), claims, progress)
     if "contrast" in wanted and not quick:
         figures["contrast marginals"] = grids_contrast.run(data=data, progress=progress)["figures"]
-    return {"figures": figures, "claims": claims}
+    return {"figures": figures, "claims": claims, "tables": tables(figures)}
+
+
+def tables(figures: dict[str, Any]) -> str:
+    """The figures as Markdown."""
+    found = [learner_tables(name, figures[name]) for name in ("adult", "bank", "census") if name in figures]
+    if "general tables" in figures:
+        found.append(general_table(figures["general tables"]))
+    return "\n\n".join(found)
 
 
 def _rows(figures: dict[str, Any], claims: Claims, quick: bool) -> None:
