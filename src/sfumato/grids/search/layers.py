@@ -53,9 +53,7 @@ def balanced(
     >>> [family.attributes for family in balanced(taxonomies, 6, 8, 1, always=0)]
     [(0,), (1, 0), (2, 0)]
     """
-    by_name = sorted(
-        (j for j, t in enumerate(taxonomies) if t.height > 1 and j != always), key=lambda j: taxonomies[j].name
-    )
+    by_name = sorted((j for j, t in enumerate(taxonomies) if t.height > 1 and j != always), key=lambda j: taxonomies[j].name)
     last = () if always is None else (always,)
     fixed = tuple(taxonomies[j].sizes for j in last)
     place, left = 0, most + (always is None)
@@ -112,8 +110,9 @@ def _grown(
     grown = (narrower[0][:, None] * np.array(nodes[1:], dtype=np.int64)).reshape(-1)
     fits = grown <= cells
     sizes, which = np.unique(np.concatenate([found[0], grown[fits]]), return_inverse=True)
-    ways = np.concatenate([found[1], np.repeat(narrower[1], len(nodes) - 1)[fits]])
-    return sizes, np.bincount(which.reshape(-1), ways, sizes.size)
+    ways = np.zeros(sizes.size)
+    np.add.at(ways, which.reshape(-1), np.concatenate([found[1], np.repeat(narrower[1], len(nodes) - 1)[fits]]))
+    return sizes, ways
 
 
 def _finest(sizes: NDArray[np.int64], ways: NDArray[np.float64], most: int) -> NDArray[np.int64]:
