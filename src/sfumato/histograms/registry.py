@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sfumato.histograms.mechanisms import (
     ahp,
-    auto,
     auto_ranges,
     covariate,
     dawa,
@@ -13,12 +12,13 @@ from sfumato.histograms.mechanisms import (
     hierarchical,
     identity,
     noisefirst,
+    shape,
     uniform,
 )
 from sfumato.registry import register
 
 for _mechanism in (
-    *auto.MECHANISMS,
+    shape.MECHANISM,
     auto_ranges.MECHANISM,
     covariate.MECHANISM,
     geb.MECHANISM,
