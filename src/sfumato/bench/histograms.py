@@ -188,8 +188,9 @@ def caught(*, trials: int, progress: Progress) -> list[dict[str, Any]]:
     return rows
 
 
-def plots(folder: Path) -> list[Path]:
-    """Pictures for the documentation."""
+def plots(folder: Path, figures: dict[str, Any]) -> list[Path]:
+    """Pictures for the documentation; those of fresh sets from the figures of the run."""
     from sfumato.bench.histograms_plots import draw
 
-    return draw(folder)
+    fresh = [ranges_part.draw(folder, figures["fresh_ranges"])] if "fresh_ranges" in figures else []
+    return [*draw(folder), *fresh]

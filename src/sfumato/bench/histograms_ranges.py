@@ -18,25 +18,31 @@ from sfumato.bench import histograms_fresh as fresh
 from sfumato.bench.histograms_accuracy import estimate, queries
 from sfumato.bench.histograms_data import Case
 from sfumato.histograms.estimation.metrics import range_mse
+from sfumato.palette import BLACK, BLUE, GREY
 
 OWN = ("uniform", "identity", "hierarchical", "dawa", "dawa_shape")
 OURS = "auto_ranges"
 CLASSES = ("below 0.01", "0.01 to 0.1", "0.1 to 1", "1 to 10", "10 to 100", "above 100")
 DRAWS = 4
+PART_NAMES = {"all": "All shapes", "aside": "Shapes kept aside", "seen": "Shapes seen during the work"}
 MEAN_LIMIT, CLASS_LIMIT, REGRET_LIMIT = 0.75, 1.05, 1.15
 Progress = Callable[[str], None]
 
 
-def run(*, quick: bool, data: Path | None, progress: Progress) -> dict[str, Any]:
-    """Figures and claims; `quick` takes every eleventh made histogram of at most 1024 bins."""
+def run(*, quick: bool, data: Path | None, draws: int | None = None, progress: Progress) -> dict[str, Any]:
+    """Figures, a table and claims; `quick` takes every eleventh made histogram of at most 1024 bins."""
     cases = fresh.fresh_cases(None if quick else data)
     if quick:
         cases = [case for case in cases if case.counts.size <= 1024][::11]
-    rows = cells(cases, draws=1 if quick else DRAWS, progress=progress)
+    rows = cells(cases, draws=draws or (1 if quick else DRAWS), progress=progress)
     parts = {"all": rows, "aside": [row for row in rows if row["aside"]], "seen": [row for row in rows if not row["aside"]]}
     figures = {name: by_class(part) for name, part in parts.items()}
     claims = [] if quick else [claim for name in ("all", "aside") for claim in _claims(figures[name], name)]
-    return {"figures": {"fresh_ranges": figures, "fresh_range_cells": rows}, "claims": claims}
+    return {
+        "figures": {"fresh_ranges": figures, "fresh_range_cells": rows},
+        "claims": claims,
+        "tables": "\n\n".join(f"{PART_NAMES[name]}:\n\n{table(found)}" for name, found in figures.items()),
+    }
 
 
 def cells(cases: Sequence[Case], *, draws: int, progress: Progress) -> list[dict[str, Any]]:
@@ -98,6 +104,50 @@ def by_class(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         )
     overall = float(np.exp(np.mean([np.log(c["ratio"]) for c in classes])))
     return {"geometric_mean": round(overall, 3), "classes": classes}
+
+
+def table(found: dict[str, Any]) -> str:
+    """What `by_class` found, as Markdown.
+
+    >>> row = {"signal": 2, "dawa_reference": 4.0, "auto_ranges": 2.0, "draws": 1} | dict.fromkeys(OWN, 2.5)
+    >>> print(table(by_class([row])))
+    | Nε/n | over DAWA | worst cell | over the best of our own | worst cell | cells | draws |
+    |---|---|---|---|---|---|---|
+    | 0.1 to 1 | 0.50 ± 0.00 | 0.5 | 0.80 ± 0.00 | 0.8 | 1 | 1 |
+    | geometric mean | 0.50 | | | | 1 | 1 |
+    """
+    lines = ["| Nε/n | over DAWA | worst cell | over the best of our own | worst cell | cells | draws |", "|---" * 7 + "|"]
+    for c in found["classes"]:
+        ratio = f"{c['ratio']:.2f} ± {c['ratio_error']:.2f} | {c['worst_ratio']:.1f}"
+        regret = f"{c['regret']:.2f} ± {c['regret_error']:.2f} | {c['worst_regret']:.1f}"
+        lines.append(f"| {c['signal']} | {ratio} | {regret} | {c['cells']} | {c['draws']} |")
+    cells, draws = (sum(c[key] for c in found["classes"]) for key in ("cells", "draws"))
+    return "\n".join([*lines, f"| geometric mean | {found['geometric_mean']:.2f} | | | | {cells} | {draws} |"])
+
+
+def draw(folder: Path, figures: dict[str, Any]) -> Path:
+    """The picture of ratio and regret by class, from the figures of a run."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.4), sharey=True, layout="constrained")
+    for ax, key, words in zip(axes, ("ratio", "regret"), ("over DAWA", "over the best of our own"), strict=True):
+        for part, colour, shift in (("seen", GREY, -0.08), ("aside", BLUE, 0.08)):
+            classes = figures[part]["classes"]
+            place = np.array([CLASSES.index(c["signal"]) for c in classes]) + shift
+            error = [2 * c[f"{key}_error"] for c in classes]
+            ax.errorbar(
+                place, [c[key] for c in classes], error, fmt="o-", color=colour, lw=1, ms=4, label=PART_NAMES[part].lower()
+            )
+        ax.axhline(1.0, color=BLACK, lw=0.6, ls=":")
+        ax.set_xticks(range(len(CLASSES)), CLASSES, rotation=30, ha="right", fontsize=8)
+        ax.set_xlabel("records per bin and noise, Nε/n")
+        ax.set_title(f"error of auto_ranges {words}", fontsize=10, loc="left")
+    axes[0].set_ylim(bottom=0)
+    axes[0].legend(frameon=False, fontsize=8)
+    path = folder / "histograms-ranges.png"
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    return path
 
 
 def _claims(found: dict[str, Any], which: str) -> list[dict[str, Any]]:
