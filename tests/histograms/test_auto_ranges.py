@@ -102,10 +102,10 @@ def reference_posterior(total, variance, even, share, belief):
     scale = np.sqrt(variance / 2)
     points, weights, values = [], [], []
     top = 1 / share
-    for p, value in zip(belief[:2], (0.0, even), strict=True):
+    for p, value in zip(belief[:3], (0.0, even, even / share), strict=True):
         points.append(p * np.exp(-abs(total - value) / scale) / (2 * scale))
         values.append(value)
-    for p, low, high in zip(belief[2:], STEPS[:-1], STEPS[1:], strict=False):
+    for p, low, high in zip(belief[3:], STEPS[:-1], STEPS[1:], strict=False):
         low, high = min(low, top) * even, min(high, top) * even
         if high > low:
             grid = low + (high - low) * (np.arange(4000) + 0.5) / 4000
@@ -121,17 +121,17 @@ def test_the_integrals_are_those_of_the_stated_belief():
     variance, even, share = np.full(5, 50.0), np.full(5, 20.0), np.full(5, 0.1)
     mean, spread = posterior(totals, variance, even, share)
     # the belief, learned once more by brute force
-    size = np.searchsorted(STEPS, 10.0) + 2
+    size = np.searchsorted(STEPS, 10.0) + 3
     start = FIRST_BELIEF[:size]
     scale = 5.0
     rows = []
     for total in np.clip(totals, 0, 200):
-        edges = np.minimum(STEPS[: size - 1], 10) * 20
+        edges = np.minimum(STEPS[: size - 2], 10) * 20
         steps = []
         for low, high in itertools.pairwise(edges):
             grid = low + (high - low) * (np.arange(4000) + 0.5) / 4000
             steps.append(np.exp(-np.abs(total - grid) / scale).mean() if high > low else 0.0)
-        rows.append([np.exp(-total / scale), np.exp(-abs(total - 20) / scale), *steps])
+        rows.append([*np.exp(-np.abs(total - np.array([0, 20, 200])) / scale), *steps])
     kernel = np.array(rows)
     belief = start
     for _ in range(EM_STEPS):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.bench import histograms_accuracy as accuracy
 from sfumato.bench import histograms_data as sets
+from sfumato.bench import histograms_ranges as ranges_part
 from sfumato.bench import histograms_slides as slides
 from sfumato.histograms.estimation.metrics import KLD_RULE
 from sfumato.histograms.mechanisms.dynamic import dpa_shares
@@ -24,11 +25,17 @@ from sfumato.registry import mechanism
 
 ALL_CELLS = 39  # 13 sets at three ε: the claims on accuracy are about all of them, so they need the public data
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
+PARTS = ("ranges",)
 Progress = Callable[[str], None]
 
 
-def run(*, quick: bool = False, data: Path | None = None, progress: Progress = lambda _: None) -> dict[str, Any]:
-    """All figures and claims; the 39 cells of the claims need the public sets in `data`."""
+def run(
+    *, quick: bool = False, data: Path | None = None, part: str | None = None, progress: Progress = lambda _: None
+) -> dict[str, Any]:
+    """All figures and claims; the 39 cells of the claims need the public sets in `data`. `ranges`: the fresh ranges."""
+    fresh_ranges = ranges_part.run(quick=quick, data=data, progress=progress)
+    if part == "ranges":
+        return fresh_ranges
     repeats = 1 if quick else 10
     epsilons = accuracy.EPSILONS
     real = [] if data is None else sets.real(data)
@@ -59,8 +66,10 @@ def run(*, quick: bool = False, data: Path | None = None, progress: Progress = l
         "slides": published,
         "seconds": times,
         "audit": audits,
+        **fresh_ranges["figures"],
     }
-    return {"figures": figures, "claims": _claims(figures, largest=max(row["bins"] for row in times))}
+    claims = _claims(figures, largest=max(row["bins"] for row in times))
+    return {"figures": figures, "claims": [*claims, *fresh_ranges["claims"]]}
 
 
 def _claims(figures: dict[str, Any], *, largest: int) -> list[dict[str, Any]]:

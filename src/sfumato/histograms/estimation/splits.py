@@ -1,10 +1,10 @@
 """Empirical Bayes down a tree of noisy totals: how does a node's total divide among its children?
 
 `reconcile` believes every difference that the noise makes. Here a child's part of its parent has a prior. A child that
-covers a share s of its parent's bins holds ``θ s`` of its records; θ = 1 is an even division, θ = 0 an empty child, θ =
-1/s all of it in one. The spread of θ is learned from all children of a level together (EM on a public list of steps, and
-of the two points 0 and 1, with one imaginary child that says "even" at four tenths). Then every child takes its
-posterior mean, and what is left to the parent's total is divided in proportion to the children's uncertainty.
+covers a share s of its parent's bins holds ``θ s`` of its records: nothing at θ = 0, its even part at θ = 1, everything at
+θ = 1/s. The spread of θ over these three points and a public list of steps between them is learned from all children of a
+level together (by EM, with one imaginary child that says "even" at four tenths). Then every child takes its posterior
+mean, and what is left to the parent's total is divided in proportion to the children's uncertainty.
 
 So where the noise exceeds what the nodes of a level hold, they divide evenly and the estimate tends to `uniform`; where
 some bins tower above the rest the others fall to nearly nothing; where everything stands out the noisy totals are kept.
@@ -30,7 +30,7 @@ from sfumato.privacy.noise import laplace_variance
 _NEAR = np.array([0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7])
 _FAR = np.array([2.0, 2.5, 3.2, 4.0, 5.5, 8.0, 11.0, 16.0, 24.0])
 STEPS = np.concatenate([[0, 0.02, 0.06, 0.15], 1 - _NEAR[::-1], 1 + _NEAR, _FAR, 2.0 ** np.arange(5, 33)])
-EMPTY, EVEN = 0.1, 0.4  # what the imaginary child gives to the two points; the rest falls off like exp(-θ)
+EMPTY, EVEN, ALL = 0.1, 0.4, 0.01  # what the imaginary child gives to the three points; the rest falls off like exp(-θ)
 EM_STEPS, IMAGINARY = 30, 1.0
 MOST_TO_LEARN = 20_000  # children from which a level learns: a few dozen weights need no more
 LEAST = 1e-6  # records: a total below is taken for this many
@@ -40,7 +40,7 @@ def _first_belief() -> Floats:
     """The imaginary child: mean about 1, and a tail that falls off like a cube, for one step can hold everything."""
     middle = (STEPS[1:] + STEPS[:-1]) / 2
     rest = 0.5 * -np.diff(np.exp(-STEPS)) + 1e-4 * np.diff(STEPS) / (1 + middle) ** 3
-    belief = np.concatenate([[EMPTY, EVEN], rest])
+    belief = np.concatenate([[EMPTY, EVEN, ALL], rest])
     return np.asarray(belief / belief.sum())
 
 
@@ -110,7 +110,7 @@ def posterior(totals: Floats, variance: Floats, even: Floats, share: Floats) -> 
     True
     """
     steps = STEPS[: np.searchsorted(STEPS, 1.0 / float(share.min())) + 1]
-    start = FIRST_BELIEF[: steps.size + 1]
+    start = FIRST_BELIEF[: steps.size + 2]
     some = slice(None, None, -(-totals.size // MOST_TO_LEARN))
     likelihood = _integrals(totals[some], variance[some], even[some], share[some], steps)[0]
     belief = start
@@ -131,7 +131,7 @@ def posterior(totals: Floats, variance: Floats, even: Floats, share: Floats) -> 
 def _integrals(
     totals: Floats, variance: Floats, even: Floats, share: Floats, steps: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Likelihood of every step (and of the points θ = 0 and θ = 1), mean and mean square of the child's total in it."""
+    """Likelihood of the three points and of every step, mean and mean square of the child's total in each."""
     scale = np.sqrt(variance / 2)[:, None]
     # Beyond the ends of what is possible Laplace noise decays alike for all steps: a total there says what the end says.
     at = np.clip(totals, 0.0, even / share)[:, None]
@@ -148,10 +148,10 @@ def _integrals(
     seen = (mass > 1e-200) & (width > 0)
     inside = np.where(seen, mass, 1.0)
     step = np.where(seen, mass / np.where(seen, width, 1.0), 0.0)
-    points = 0.5 * np.exp(-np.abs(np.hstack([np.zeros_like(at), even[:, None]]) - at) / scale)
+    places = np.column_stack([np.zeros(at.size), even, even / share])
+    points = 0.5 * np.exp(-np.abs(places - at) / scale)
     likelihood = np.hstack([points, step])
     shift, spread = scale * first / inside, scale**2 * second / inside
-    none = np.zeros_like(at)
-    means = np.hstack([none, even[:, None], np.where(seen, at + shift, 0.0)])
-    squares = np.hstack([none, even[:, None] ** 2, np.where(seen, at**2 + 2 * at * shift + spread, 0.0)])
+    means = np.hstack([places, np.where(seen, at + shift, 0.0)])
+    squares = np.hstack([places**2, np.where(seen, at**2 + 2 * at * shift + spread, 0.0)])
     return likelihood / likelihood.max(axis=1, keepdims=True), means, squares

@@ -1,7 +1,7 @@
 """`auto_ranges`, the default for sums over ranges: a tree whose levels follow the signal, divided by empirical Bayes.
 
-What can be seen is decided by N ε, the number of records in units of the noise. So N is measured first, with 6% of the
-budget, and the tree is laid out for it (`plan`):
+What can be seen is decided by N ε, the number of records in units of the noise. So N is measured first, with 12% of the
+budget. It is also the root of the tree, whose error every long range has a part in. The rest is laid out for it (`plan`):
 
 - *Cells.* Over k cells of equal width a random range adds the noise of k/3 of them, a squared error of ``2k/(3 ε²)``. At
   both ends it cuts a cell; N/k records at one unknown place cost ``(N/k)²/3`` there, records half as uneven a quarter of
@@ -17,7 +17,7 @@ So there is no switch between mechanisms: at a faint signal the estimate tends t
 
 **Guarantee.** A record in bin i loses at most ``rates[i]``.
 
-*Proof.* The noisy N costs every record ``first = min(rates) * 6 // 100``: a record moves N by one. The layout is computed
+*Proof.* The noisy N costs every record ``first = min(rates) * 12 // 100``: a record moves N by one. The layout is computed
 from it and from public numbers. Given the layout, a record of bin i is in one node of every level and moves its total by
 one; a node's noise has the rate ``min over its bins of (rates - first) * share // 1000``, and the shares of the levels
 add up to at most 1000. So the levels cost it at most ``rates[i] - first``. The rest is computed from noisy totals.
@@ -40,7 +40,7 @@ from sfumato.privacy import NANO, Exact, Meter
 from sfumato.privacy.noise import laplace_variance
 from sfumato.registry import Mechanism
 
-TOTAL_PERCENT = 6
+TOTAL_PERCENT = 12
 WITHIN = 200  # thousandths of the budget for what is within cells
 WIDE_CELL = 64  # bins from which a cell is looked into in two steps
 
