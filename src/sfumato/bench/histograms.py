@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sfumato.bench import histograms_accuracy as accuracy
 from sfumato.bench import histograms_data as sets
 from sfumato.bench import histograms_ranges as ranges_part
+from sfumato.bench import histograms_shape as shape_part
 from sfumato.bench import histograms_slides as slides
 from sfumato.histograms.estimation.metrics import KLD_RULE
 from sfumato.histograms.mechanisms.dynamic import dpa_shares
@@ -32,10 +33,13 @@ Progress = Callable[[str], None]
 def run(
     *, quick: bool = False, data: Path | None = None, part: str | None = None, progress: Progress = lambda _: None
 ) -> dict[str, Any]:
-    """All figures and claims; the 39 cells of the claims need the public sets in `data`. `ranges`: the fresh ranges."""
+    """All figures and claims; the 39 cells of the claims need the public sets in `data`. Parts: `ranges`, `shape`."""
+    if part == "shape":
+        return shape_part.run(quick=quick, data=data, progress=progress)
     fresh_ranges = ranges_part.run(quick=quick, data=data, progress=progress)
     if part == "ranges":
         return fresh_ranges
+    fresh_shape = shape_part.run(quick=quick, data=data, progress=progress)
     repeats = 1 if quick else 10
     epsilons = accuracy.EPSILONS
     real = [] if data is None else sets.real(data)
@@ -67,9 +71,10 @@ def run(
         "seconds": times,
         "audit": audits,
         **fresh_ranges["figures"],
+        **fresh_shape["figures"],
     }
     claims = _claims(figures, largest=max(row["bins"] for row in times))
-    return {"figures": figures, "claims": [*claims, *fresh_ranges["claims"]]}
+    return {"figures": figures, "claims": [*claims, *fresh_ranges["claims"], *fresh_shape["claims"]]}
 
 
 def _claims(figures: dict[str, Any], *, largest: int) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,14 @@ from numpy.typing import NDArray
 
 from sfumato.bench.histograms_accuracy import estimate
 from sfumato.bench.histograms_data import Case
+from sfumato.bench.histograms_fresh import EPSILONS, SIZES, TOTALS, fresh_cases
 from sfumato.histograms.estimation.metrics import kld, l1
 from sfumato.privacy import NANO, Exact, Meter, Seeded
 from sfumato.registry import mechanism
 
 OWN = ("identity", "geb", "covariate", "dawa_shape", "ahp", "noisefirst", "uniform", "hierarchical", "dawa")
 ERRORS = ("KLD", "L1", "L2")
+DRAWS = 6
 PLAIN_DRAWS = 4  # times as many draws of plain noise, which cost next to nothing
 TIMED = (1024, 4096, 16_384, 65_536)
 
@@ -125,3 +128,38 @@ def growth(sizes: Sequence[int] = TIMED) -> list[dict[str, float]]:
             )
         rows.append(row)
     return rows
+
+
+def run(*, quick: bool = False, data: Path | None = None, progress: Callable[[str], None]) -> dict[str, Any]:
+    """Figures and claims over the fresh sets, developed on or kept aside; `quick` looks at a few cells."""
+    cases = fresh_cases(None if quick else data)
+    draws = 1 if quick else DRAWS
+    if quick:
+        cases = [case for case in cases if case.counts.size == min(SIZES)][:: len(TOTALS) + 1]
+    rows = cells(cases, epsilons=EPSILONS[1:2] if quick else EPSILONS, draws=draws, progress=progress)
+    times = growth(TIMED[:2] if quick else TIMED)
+    figures = {
+        "all": summary(rows),
+        "developed_on": summary([row for row in rows if not row["aside"]]),
+        "kept_aside": summary([row for row in rows if row["aside"]]),
+        "cells": rows,
+        "growth": times,
+    }
+    return {"figures": {"fresh_shape": figures}, "claims": [] if quick else _claims(figures)}
+
+
+def _claims(figures: dict[str, Any]) -> list[dict[str, Any]]:
+    claims = []
+    for name in ERRORS:
+        found = figures["kept_aside"][name]
+        claims.append(_claim(f"{name}: mean regret of auto on shapes kept aside", found["regret"], 1.05))
+        claims.append(_claim(f"{name}: regret of auto in the worst cell kept aside", found["worst"], 1.5))
+        claims.append(
+            _claim(f"{name}: auto over plain noise in the worst cell kept aside", found["worst_to_plain_noise"], 1.03)
+        )
+    ratio = max(row.get("seconds_per_bin_over_those_of_the_size_before", 0.0) for row in figures["growth"])
+    return [*claims, _claim("processor seconds per bin over those at a quarter of the bins", ratio, 1.5)]
+
+
+def _claim(name: str, figure: float, limit: float) -> dict[str, Any]:
+    return {"name": name, "figure": figure, "limit": limit, "holds": bool(figure <= limit)}
