@@ -16,7 +16,10 @@ from sfumato.bench.histograms_data import Case, kept_aside, made
 def test_summary_is_a_geometric_mean_of_ratios():
     rows = [{"set": "a", "ahp_greedy": 1.0, "geb": 0.5}, {"set": "b", "ahp_greedy": 2.0, "geb": 4.0}]
     found = accuracy.summary(rows)["geb"]
-    assert found == {"geometric_mean": 1.0, "worst": 2.0, "at_most_0.9": 1, "cells": 2}
+    expected = {"geometric_mean": 1.0, "geometric_mean_se": None, "worst": 2.0, "at_most_0.9": 1, "cells": 2}
+    assert found == expected
+    noisy = [row | {"geb_se": 0.1 * row["geb"], "ahp_greedy_se": 0.0} for row in rows]
+    assert accuracy.summary(noisy)["geb"]["geometric_mean_se"] == pytest.approx(0.1 / np.sqrt(2), abs=1e-4)
 
 
 def test_cells_skip_what_needs_order_and_use_independent_noise():

@@ -19,6 +19,7 @@ from sfumato.bench import histograms_data as sets
 from sfumato.bench import histograms_ranges as ranges_part
 from sfumato.bench import histograms_shape as shape_part
 from sfumato.bench import histograms_slides as slides
+from sfumato.bench.leave_one_out import OF_HISTOGRAMS, left_out, left_out_table
 from sfumato.histograms.estimation.metrics import KLD_RULE
 from sfumato.histograms.mechanisms.dynamic import dpa_shares
 from sfumato.privacy import NANO, Exact, Meter, Seeded
@@ -26,21 +27,33 @@ from sfumato.registry import mechanism
 
 ALL_CELLS = 39  # 13 sets at three ε: the claims on accuracy are about all of them, so they need the public data
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-PARTS = ("ranges",)
+PARTS = ("ranges", "leave-one-out")
 Progress = Callable[[str], None]
 
 
 def run(
-    *, quick: bool = False, data: Path | None = None, part: str | None = None, progress: Progress = lambda _: None
+    *,
+    quick: bool = False,
+    data: Path | None = None,
+    part: str | None = None,
+    draws: int | None = None,
+    progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """All figures and claims; the 39 cells of the claims need the public sets in `data`. Parts: `ranges`, `shape`."""
+    """All figures and claims; the 39 cells of the claims need the public sets in `data`.
+
+    The part `leave-one-out` sets the constants that remain again without each of the sets; `ranges` and
+    `shape` are the fresh sets.
+    """
+    if part == "leave-one-out":
+        without = left_out(OF_HISTOGRAMS, data=data, quick=quick, draws=draws, progress=progress)
+        return {"figures": {"leave one out": without}, "claims": [], "tables": left_out_table(without)}
     if part == "shape":
-        return shape_part.run(quick=quick, data=data, progress=progress)
+        return shape_part.run(quick=quick, data=data, draws=draws, progress=progress)
     fresh_ranges = ranges_part.run(quick=quick, data=data, progress=progress)
     if part == "ranges":
         return fresh_ranges
-    fresh_shape = shape_part.run(quick=quick, data=data, progress=progress)
-    repeats = 1 if quick else 10
+    fresh_shape = shape_part.run(quick=quick, data=data, draws=draws, progress=progress)
+    repeats = draws or (1 if quick else 10)
     epsilons = accuracy.EPSILONS
     real = [] if data is None else sets.real(data)
     cases = [*real, *sets.made()]
@@ -56,7 +69,7 @@ def run(
     published = slides.table(tables, deltas=deltas, epsilons=epsilons, repeats=1 if quick else 3, progress=progress)
     times = timing(SIZES[:3] if quick else SIZES, progress=progress)
     audits = caught(trials=2000 if quick else 4000, progress=progress)
-    figures = {
+    figures: dict[str, Any] = {
         "kld_rule": KLD_RULE,
         "cells": len(shape),
         "shape": accuracy.summary(shape),
@@ -73,8 +86,15 @@ def run(
         **fresh_ranges["figures"],
         **fresh_shape["figures"],
     }
+    tables_of = (("shape", "KLD over AHP's"), ("shape_kept_aside", "KLD over AHP's"), ("ranges", "squared error over AHP's"))
+    written = [
+        accuracy.table(f"{name.replace('_', ' ')}, {what}", figures[name], rows[0]["draws"], seen="aside" not in name)
+        for (name, what), rows in zip(tables_of, (shape, apart, ranges), strict=True)
+    ]
     claims = _claims(figures, largest=max(row["bins"] for row in times))
-    return {"figures": figures, "claims": [*claims, *fresh_ranges["claims"], *fresh_shape["claims"]]}
+    written.append(fresh_shape["tables"])
+    claims += [*fresh_ranges["claims"], *fresh_shape["claims"]]
+    return {"figures": figures, "claims": claims, "tables": "\n\n".join(written)}
 
 
 def _claims(figures: dict[str, Any], *, largest: int) -> list[dict[str, Any]]:

@@ -130,10 +130,37 @@ def growth(sizes: Sequence[int] = TIMED) -> list[dict[str, float]]:
     return rows
 
 
-def run(*, quick: bool = False, data: Path | None = None, progress: Callable[[str], None]) -> dict[str, Any]:
+def table(figures: dict[str, Any]) -> str:
+    """The summaries as Markdown.
+
+    >>> one = {"cells": 2, "draws": 6, "regret": 1.0, "standard_error": 0.01, "worst": 1.2, "worst_standard_error": 0.1}
+    >>> one |= {"worst_cell": "x", "above_1.5": 0, "worst_to_plain_noise": 1.01, "above_plain_noise_by_3_percent": 0}
+    >>> print(table({"kept_aside": {"L1": one}}))
+    | regret of `auto` (6 draws) | mean ± s.e. | worst cell ± s.e. | above 1.5 | over plain noise, worst | above 1.03 |
+    |---|---|---|---|---|---|
+    | kept aside, L1 | 1.000 ± 0.010 | 1.20 ± 0.10 (x) | 0 of 2 | 1.010 | 0 of 2 |
+    """
+    draws = next(iter(next(iter(figures.values())).values()))["draws"]
+    heads = ("mean ± s.e.", "worst cell ± s.e.", "above 1.5", "over plain noise, worst", "above 1.03")
+    lines = [f"| regret of `auto` ({draws} draws) | {' | '.join(heads)} |"]
+    lines.append("|---|---|---|---|---|---|")
+    for part, found in figures.items():
+        for name, one in found.items():
+            worst = f"{one['worst']:.2f} ± {one['worst_standard_error']:.2f} ({one['worst_cell']})"
+            lines.append(
+                f"| {part.replace('_', ' ')}, {name} | {one['regret']:.3f} ± {one['standard_error']:.3f} | {worst} | "
+                f"{one['above_1.5']} of {one['cells']} | {one['worst_to_plain_noise']:.3f} | "
+                f"{one['above_plain_noise_by_3_percent']} of {one['cells']} |"
+            )
+    return "\n".join(lines)
+
+
+def run(
+    *, quick: bool = False, data: Path | None = None, draws: int | None = None, progress: Callable[[str], None]
+) -> dict[str, Any]:
     """Figures and claims over the fresh sets, developed on or kept aside; `quick` looks at a few cells."""
     cases = fresh_cases(None if quick else data)
-    draws = 1 if quick else DRAWS
+    draws = draws or (1 if quick else DRAWS)
     if quick:
         cases = [case for case in cases if case.counts.size == min(SIZES)][:: len(TOTALS) + 1]
     rows = cells(cases, epsilons=EPSILONS[1:2] if quick else EPSILONS, draws=draws, progress=progress)
@@ -145,7 +172,12 @@ def run(*, quick: bool = False, data: Path | None = None, progress: Callable[[st
         "cells": rows,
         "growth": times,
     }
-    return {"figures": {"fresh_shape": figures}, "claims": [] if quick else _claims(figures)}
+    summaries = {name: figures[name] for name in ("developed_on", "kept_aside")}
+    return {
+        "figures": {"fresh_shape": figures},
+        "claims": [] if quick else _claims(figures),
+        "tables": table(summaries),
+    }
 
 
 def _claims(figures: dict[str, Any]) -> list[dict[str, Any]]:
