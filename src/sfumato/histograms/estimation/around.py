@@ -91,11 +91,11 @@ def explain_by_levels(noisy: Floats, scale: Floats, levels: Levels, equal: float
     evenly = float((seen_through_noise(noisy - equal, ATOM * scale, scale)[0] - top).sum())
     models = _explanations(parts, levels.others, float(scale.min()))
     best = max(evenly, *(m.evidence for m in models))
-    trust, mean, square = np.exp(evenly - best), equal, equal**2
-    total, mean, square = trust, np.full(noisy.size, trust * mean), np.full(noisy.size, trust * square)
+    total = float(np.exp(evenly - best))
+    mean, square = np.full(noisy.size, total * equal), np.full(noisy.size, total * equal**2)
     for model in models:
         if model.evidence > best - NEGLIGIBLE:
-            trust = np.exp(model.evidence - best)
+            trust = float(np.exp(model.evidence - best))
             first, second = parts.posterior(model)
             total, mean, square = total + trust, mean + trust * first, square + trust * second
     mean, square = mean / total, square / total
