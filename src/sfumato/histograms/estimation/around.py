@@ -49,7 +49,8 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Likelihood of each bin under each part (`likely`, up to a factor per bin) and its posterior mean there (`means`).
+    """Likelihood of each bin under each part (`likely`, up to a factor per bin), its posterior mean (`means`) and mean
+    square (`squares`) there.
 
     The first parts are those around the level, then come exactly 0 and the grid of counts anywhere (`centres`).
     `kinds` are the mixtures of parts that simple priors are made of: the scatters, 0, the exponentials.
@@ -57,6 +58,7 @@ class Parts:
 
     likely: Floats
     means: Floats
+    squares: Floats
     centres: Floats
     widths: Floats
     kinds: Floats
@@ -75,8 +77,7 @@ class Parts:
         if model.beyond is not None:
             joint[~model.beyond, :NEAR] = 0.0
         total = np.maximum(joint.sum(axis=1), 1e-100)
-        weighted = joint * self.means
-        return weighted.sum(axis=1) / total, (weighted * self.means).sum(axis=1) / total
+        return (joint * self.means).sum(axis=1) / total, (joint * self.squares).sum(axis=1) / total
 
 
 def explain_by_levels(noisy: Floats, scale: Floats, levels: Levels, equal: float) -> tuple[Floats, Floats]:
@@ -122,9 +123,11 @@ def _parts(noisy: Floats, scale: Floats, levels: Levels) -> tuple[Parts, Floats]
     """All parts, and the log-likelihood that stands for 1 in each bin."""
     smallest = float(scale.min())
     centres, widths = _anywhere(smallest, float(noisy.max(initial=0.0)))
-    density, shift = seen_through_noise(noisy[:, None] - centres, widths, scale[:, None])
+    density, shift, spread = seen_through_noise(noisy[:, None] - centres, widths, scale[:, None])
     logs = np.concatenate([_at_levels(noisy, scale, levels.others)[0], density], axis=1)
-    means = np.concatenate([_at_levels(noisy, scale, levels.all)[1], centres + shift], axis=1)
+    _, at, around = _at_levels(noisy, scale, levels.all)
+    means = np.maximum(np.concatenate([at, centres + shift], axis=1), 0.0)
+    squares = means**2 + np.concatenate([around, spread], axis=1)
     top = logs.max(axis=1)
     likely = np.exp(np.maximum(logs - top[:, None], -120.0))
     decay = np.exp(-centres / np.geomspace(max(1.0, 0.3 * smallest), 40 * smallest, DECAYS)[:, None])
@@ -132,15 +135,15 @@ def _parts(noisy: Floats, scale: Floats, levels: Levels) -> tuple[Parts, Floats]
     kinds = np.zeros((NEAR + 1 + DECAYS, likely.shape[1]))
     kinds[: NEAR + 1, : NEAR + 1] = np.eye(NEAR + 1)
     kinds[NEAR + 1 :, NEAR:] = decay / decay.sum(axis=1, keepdims=True)
-    return Parts(likely, np.maximum(means, 0.0), centres, widths, kinds), top
+    return Parts(likely, means, squares, centres, widths, kinds), top
 
 
-def _at_levels(noisy: Floats, scale: Floats, level: Floats) -> tuple[Floats, Floats]:
-    """Log-density and posterior mean under each scatter around the level."""
+def _at_levels(noisy: Floats, scale: Floats, level: Floats) -> tuple[Floats, Floats, Floats]:
+    """Log-density, posterior mean and variance under each scatter around the level."""
     at = np.maximum(level, 1e-9 * scale)[:, None]
     spread = np.sqrt(np.minimum(at, at**2) + (SCATTERS * at) ** 2) + ATOM * scale[:, None]
-    density, shift = seen_through_noise(noisy[:, None] - at, spread, scale[:, None])
-    return density, at + shift
+    density, shift, variance = seen_through_noise(noisy[:, None] - at, spread, scale[:, None])
+    return density, at + shift, variance
 
 
 def _anywhere(scale: float, top: float) -> tuple[Floats, Floats]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.histograms.budgets import Floats, Ints
-from sfumato.histograms.estimation.blurred import log_normal_share
+from sfumato.histograms.estimation.blurred import HALF_LOG_TAU, log_normal_share
 from sfumato.privacy import NANO
 from sfumato.privacy.noise import laplace_variance
 
@@ -30,7 +30,6 @@ EMPTY = 0.1  # how often a stretch holds nothing at all, against each of the siz
 LONE = 6.0  # noise scales above the median of five at which a bin stands alone: it says nothing about its neighbours
 ROUGH = 32  # bins to either side over which the scatter inside stretches is measured
 GOLDEN = 0.6180339887498949
-HALF_LOG_TAU = 0.9189385332046727
 
 
 @dataclass(frozen=True, eq=False)
