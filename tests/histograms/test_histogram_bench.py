@@ -8,6 +8,7 @@ import pytest
 from sfumato.bench import histograms_accuracy as accuracy
 from sfumato.bench import histograms_fresh as fresh
 from sfumato.bench import histograms_ranges as ranges
+from sfumato.bench import histograms_shape as shape
 from sfumato.bench import histograms_slides as slides
 from sfumato.bench.histograms_data import Case, kept_aside, made
 
@@ -67,3 +68,26 @@ def test_fresh_ranges_in_a_small_version():
     assert sum(c["cells"] for c in classes) == sum(c["cells"] for part in ("seen", "aside") for c in found[part]["classes"])
     # few cells and one draw each: far from the limits of the claims, which the whole run keeps
     assert found["all"]["geometric_mean"] < 1.0
+
+
+def test_the_regret_of_the_default_in_a_small_version():
+    found = shape.run(quick=True, data=None, progress=lambda _: None)["figures"]["fresh_shape"]
+    assert {row["aside"] for row in found["cells"]} == {True, False}
+    assert found["all"]["L1"]["cells"] == found["developed_on"]["L1"]["cells"] + found["kept_aside"]["L1"]["cells"]
+    for name in shape.ERRORS:
+        # few cells and one draw each: far from the limits of the claims, which are about the whole run
+        assert found["all"][name]["geometric_mean"] < 1.25
+        assert found["all"][name]["to_plain_noise"] < 0.9
+    assert found["growth"][-1]["seconds_per_bin_over_those_of_the_size_before"] > 0
+
+
+def test_a_regret_is_over_the_best_and_its_error_follows_from_the_draws():
+    counts = np.arange(80) % 9
+    (row,) = shape.cells([Case("one", counts)], epsilons=(0.5,), draws=3, progress=lambda _: None)
+    plain = np.mean(
+        [shape.errors(counts, accuracy.estimate("identity", Case("one", counts), 0.5, s)) for s in range(12)], axis=0
+    )
+    ours = np.mean([shape.errors(counts, accuracy.estimate("auto", Case("one", counts), 0.5, s)) for s in range(3)], axis=0)
+    assert np.allclose(row["to_plain_noise"], ours / plain)
+    assert (np.array(row["regret"]) >= np.array(row["to_plain_noise"]) - 1e-12).all()
+    assert min(row["standard_error"]) > 0

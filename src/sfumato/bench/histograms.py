@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sfumato.bench import histograms_accuracy as accuracy
 from sfumato.bench import histograms_data as sets
 from sfumato.bench import histograms_ranges as ranges_part
+from sfumato.bench import histograms_shape as shape_part
 from sfumato.bench import histograms_slides as slides
 from sfumato.bench.leave_one_out import OF_HISTOGRAMS, left_out, left_out_table
 from sfumato.histograms.estimation.metrics import KLD_RULE
@@ -40,14 +41,18 @@ def run(
 ) -> dict[str, Any]:
     """All figures and claims; the 39 cells of the claims need the public sets in `data`.
 
-    The part `leave-one-out` sets the constants that remain again without each of the sets; `ranges` is the fresh ranges.
+    The part `leave-one-out` sets the constants that remain again without each of the sets; `ranges` and
+    `shape` are the fresh sets.
     """
     if part == "leave-one-out":
         without = left_out(OF_HISTOGRAMS, data=data, quick=quick, draws=draws, progress=progress)
         return {"figures": {"leave one out": without}, "claims": [], "tables": left_out_table(without)}
+    if part == "shape":
+        return shape_part.run(quick=quick, data=data, draws=draws, progress=progress)
     fresh_ranges = ranges_part.run(quick=quick, data=data, progress=progress)
     if part == "ranges":
         return fresh_ranges
+    fresh_shape = shape_part.run(quick=quick, data=data, draws=draws, progress=progress)
     repeats = draws or (1 if quick else 10)
     epsilons = accuracy.EPSILONS
     real = [] if data is None else sets.real(data)
@@ -79,6 +84,7 @@ def run(
         "seconds": times,
         "audit": audits,
         **fresh_ranges["figures"],
+        **fresh_shape["figures"],
     }
     tables_of = (("shape", "KLD over AHP's"), ("shape_kept_aside", "KLD over AHP's"), ("ranges", "squared error over AHP's"))
     written = [
@@ -86,7 +92,9 @@ def run(
         for (name, what), rows in zip(tables_of, (shape, apart, ranges), strict=True)
     ]
     claims = _claims(figures, largest=max(row["bins"] for row in times))
-    return {"figures": figures, "claims": [*claims, *fresh_ranges["claims"]], "tables": "\n\n".join(written)}
+    written.append(fresh_shape["tables"])
+    claims += [*fresh_ranges["claims"], *fresh_shape["claims"]]
+    return {"figures": figures, "claims": claims, "tables": "\n\n".join(written)}
 
 
 def _claims(figures: dict[str, Any], *, largest: int) -> list[dict[str, Any]]:

@@ -28,8 +28,8 @@ def draw(folder: Path) -> list[Path]:
 
     folder.mkdir(parents=True, exist_ok=True)
     case = example()
-    figure, axes = plt.subplots(4, 1, figsize=(8, 9), sharex=True, layout="constrained")
-    for ax, name in zip(axes, ("identity", "ahp", "covariate", "dawa_shape"), strict=True):
+    figure, axes = plt.subplots(5, 1, figsize=(8, 11), sharex=True, layout="constrained")
+    for ax, name in zip(axes, ("identity", "ahp", "covariate", "dawa_shape", "auto_shape"), strict=True):
         meter = Meter(source=Seeded(3))
         made = release_histogram(case.counts, epsilon=0.1, bins=case.counts.size, meter=meter, mechanism=name)
         ax.step(np.arange(1024), case.counts, where="mid", color=GREY, lw=0.8, label="truth")

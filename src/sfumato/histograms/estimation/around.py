@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.histograms.budgets import Floats, Ints
+from sfumato.histograms.budgets import Floats
 from sfumato.histograms.estimation.blurred import seen_through_noise
 from sfumato.histograms.estimation.partitions import Levels
 
@@ -31,16 +31,26 @@ ATOM = 1e-3  # deviation, in noise scales, that stands for none
 STEP, GROWTH, FAR = 0.35, 0.2, 5.0  # grid of counts anywhere: steps in noise scales, growing; broader parts beyond FAR
 DECAYS = 10
 FEW_RECORDS, FEW_SCALES = (1.5, 3.0, 6.0, 9.0), (2.0, 4.0, 6.0, 12.0)
-AT_LEVEL, AROUND, MIXED, GAP, FREE, PER_STRATUM = 2.0, 3.0, 4.0, 3.0, 7.0, 2.0  # handicaps
+AT_LEVEL, AROUND, MIXED, GAP, FREE, PER_STRATUM = 1.0, 2.0, 4.0, 5.0, 7.0, 2.0  # handicaps
 STEPS, PULL, HALF = 60, 10.0, 0.5  # a part to which less than half a bin belongs is dropped in the end
 STRATA, LEAST_PER_STRATUM = 12, 48
+NEGLIGIBLE = 10.0  # nats behind the best at which an explanation is left out
 
-Explanation = tuple[float, Floats, Floats]
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """A prior over the parts (one for all bins, or one each), its log-evidence less its handicap, and, where it has a gap,
+    the bins whose level lies beyond it."""
+
+    prior: Floats
+    evidence: float
+    beyond: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Likelihood of each bin under each part (`likely`, up to a factor per bin) and its posterior mean there (`means`).
+    """Likelihood of each bin under each part (`likely`, up to a factor per bin), its posterior mean (`means`) and mean
+    square (`squares`) there.
 
     The first parts are those around the level, then come exactly 0 and the grid of counts anywhere (`centres`).
     `kinds` are the mixtures of parts that simple priors are made of: the scatters, 0, the exponentials.
@@ -48,17 +58,26 @@ class Parts:
 
     likely: Floats
     means: Floats
+    squares: Floats
     centres: Floats
     widths: Floats
     kinds: Floats
 
-    def explain(self, prior: Floats, handicap: float, allowed: Floats | float = 1.0) -> Explanation:
-        """Log-evidence, posterior mean and variance under a prior over the parts (one for all bins, or one each)."""
-        joint = self.likely * prior * allowed
-        total = joint.sum(axis=1)
-        mean = (joint * self.means).sum(axis=1) / total
-        square = (joint * self.means**2).sum(axis=1) / total
-        return float(np.log(total).sum()) - handicap, mean, np.maximum(square - mean**2, 0.0)
+    def explained(self, prior: Floats, handicap: float, beyond: NDArray[np.bool_] | None = None) -> Explanation:
+        """The explanation by a prior, with its evidence."""
+        near = self.likely[:, :NEAR] @ prior[:NEAR] if prior.ndim == 1 else (self.likely * prior).sum(axis=1)
+        if beyond is not None:
+            near = np.where(beyond, near, 0.0)
+        total = near + self.likely[:, NEAR:] @ prior[NEAR:] if prior.ndim == 1 else near
+        return Explanation(prior, float(np.log(np.maximum(total, 1e-100)).sum()) - handicap, beyond)
+
+    def posterior(self, model: Explanation) -> tuple[Floats, Floats]:
+        """Mean and mean square of each count under an explanation."""
+        joint = self.likely * model.prior
+        if model.beyond is not None:
+            joint[~model.beyond, :NEAR] = 0.0
+        total = np.maximum(joint.sum(axis=1), 1e-100)
+        return (joint * self.means).sum(axis=1) / total, (joint * self.squares).sum(axis=1) / total
 
 
 def explain_by_levels(noisy: Floats, scale: Floats, levels: Levels, equal: float) -> tuple[Floats, Floats]:
@@ -70,40 +89,45 @@ def explain_by_levels(noisy: Floats, scale: Floats, levels: Levels, equal: float
     True
     """
     parts, top = _parts(noisy, scale, levels)
-    evenly = seen_through_noise(noisy - equal, ATOM * scale, scale)[0] - top
-    models = [(float(evenly.sum()), np.full(noisy.size, equal), np.zeros(noisy.size))]
+    evenly = float((seen_through_noise(noisy - equal, ATOM * scale, scale)[0] - top).sum())
+    models = _explanations(parts, levels.others, float(scale.min()))
+    best = max(evenly, *(m.evidence for m in models))
+    total = float(np.exp(evenly - best))
+    mean, square = np.full(noisy.size, total * equal), np.full(noisy.size, total * equal**2)
+    for model in models:
+        if model.evidence > best - NEGLIGIBLE:
+            trust = float(np.exp(model.evidence - best))
+            first, second = parts.posterior(model)
+            total, mean, square = total + trust, mean + trust * first, square + trust * second
+    mean, square = mean / total, square / total
+    return mean, np.maximum(square - mean**2, 0.0)
+
+
+def _explanations(parts: Parts, level: Floats, scale: float) -> list[Explanation]:
+    """All but "every bin holds the same"."""
     at_level = np.zeros(parts.likely.shape[1])
     at_level[0] = 1.0
     around = np.zeros(parts.likely.shape[1])
     around[:NEAR] = _shares(parts.likely[:, :NEAR])
-    shares = _shares(parts.likely @ parts.kinds.T, drop=HALF)
-    mixed = shares @ parts.kinds
-    free = _freed(parts.likely, mixed)
-    models += [parts.explain(at_level, AT_LEVEL), parts.explain(around, AROUND), parts.explain(mixed, MIXED)]
-    models += [parts.explain(free, FREE)]
-    smallest = float(scale.min())
-    for few in (*FEW_RECORDS, *(few * smallest for few in FEW_SCALES)):
-        models += _with_gap(parts, levels.others, few)
-    models += _by_strata(parts, levels.others, free)
-    return average(models)
-
-
-def average(models: list[Explanation]) -> tuple[Floats, Floats]:
-    """Mean and variance over explanations, weighted by their evidence."""
-    evidence = np.array([m[0] for m in models])
-    trust = np.exp(np.maximum(evidence - evidence.max(), -100.0))
-    trust /= trust.sum()
-    mean = np.asarray(sum(t * m[1] for t, m in zip(trust, models, strict=True)))
-    return mean, np.asarray(sum(t * (m[2] + (m[1] - mean) ** 2) for t, m in zip(trust, models, strict=True)))
+    by_kind = parts.likely @ parts.kinds.T
+    mixed = _shares(by_kind, drop=HALF) @ parts.kinds
+    free = _pulled(parts.likely, 0.999 * mixed + 0.001 / mixed.size, steps=40)
+    models = [parts.explained(at_level, AT_LEVEL), parts.explained(around, AROUND), parts.explained(mixed, MIXED)]
+    models += [parts.explained(free, FREE)]
+    for few in (*FEW_RECORDS, *(few * scale for few in FEW_SCALES)):
+        models += _with_gap(parts, level, few)
+    return models + _by_strata(parts, level, by_kind, free)
 
 
 def _parts(noisy: Floats, scale: Floats, levels: Levels) -> tuple[Parts, Floats]:
     """All parts, and the log-likelihood that stands for 1 in each bin."""
     smallest = float(scale.min())
     centres, widths = _anywhere(smallest, float(noisy.max(initial=0.0)))
-    density, shift = seen_through_noise(noisy[:, None] - centres, widths, scale[:, None])
+    density, shift, spread = seen_through_noise(noisy[:, None] - centres, widths, scale[:, None])
     logs = np.concatenate([_at_levels(noisy, scale, levels.others)[0], density], axis=1)
-    means = np.concatenate([_at_levels(noisy, scale, levels.all)[1], centres + shift], axis=1)
+    _, at, around = _at_levels(noisy, scale, levels.all)
+    means = np.maximum(np.concatenate([at, centres + shift], axis=1), 0.0)
+    squares = means**2 + np.concatenate([around, spread], axis=1)
     top = logs.max(axis=1)
     likely = np.exp(np.maximum(logs - top[:, None], -120.0))
     decay = np.exp(-centres / np.geomspace(max(1.0, 0.3 * smallest), 40 * smallest, DECAYS)[:, None])
@@ -111,15 +135,15 @@ def _parts(noisy: Floats, scale: Floats, levels: Levels) -> tuple[Parts, Floats]
     kinds = np.zeros((NEAR + 1 + DECAYS, likely.shape[1]))
     kinds[: NEAR + 1, : NEAR + 1] = np.eye(NEAR + 1)
     kinds[NEAR + 1 :, NEAR:] = decay / decay.sum(axis=1, keepdims=True)
-    return Parts(likely, np.maximum(means, 0.0), centres, widths, kinds), top
+    return Parts(likely, means, squares, centres, widths, kinds), top
 
 
-def _at_levels(noisy: Floats, scale: Floats, level: Floats) -> tuple[Floats, Floats]:
-    """Log-density and posterior mean under each scatter around the level."""
+def _at_levels(noisy: Floats, scale: Floats, level: Floats) -> tuple[Floats, Floats, Floats]:
+    """Log-density, posterior mean and variance under each scatter around the level."""
     at = np.maximum(level, 1e-9 * scale)[:, None]
     spread = np.sqrt(np.minimum(at, at**2) + (SCATTERS * at) ** 2) + ATOM * scale[:, None]
-    density, shift = seen_through_noise(noisy[:, None] - at, spread, scale[:, None])
-    return density, at + shift
+    density, shift, variance = seen_through_noise(noisy[:, None] - at, spread, scale[:, None])
+    return density, at + shift, variance
 
 
 def _anywhere(scale: float, top: float) -> tuple[Floats, Floats]:
@@ -152,42 +176,36 @@ def _pulled(likely: Floats, start: Floats, *, steps: int) -> Floats:
     return prior
 
 
-def _freed(likely: Floats, start: Floats) -> Floats:
-    return _pulled(likely, 0.999 * start + 0.001 / start.size, steps=40)
-
-
 def _with_gap(parts: Parts, level: Floats, few: float) -> list[Explanation]:
     """The mixture in which no bin holds up to a `few` records but some: 0, or more; or a level above that."""
     if few < parts.centres[1]:
         return []
-    beyond = (parts.centres - np.where(parts.widths < 1.0, 0.0, parts.widths) > 0.99 * few) & (parts.centres > few)
-    if not beyond.any():
+    above = (parts.centres - np.where(parts.widths < 1.0, 0.0, parts.widths) > 0.99 * few) & (parts.centres > few)
+    if not above.any():
         return []
-    anywhere = np.concatenate([np.ones(NEAR, dtype=bool), beyond | (parts.centres == 0)])
-    kinds = parts.kinds * anywhere
+    beyond = level > few
+    kinds = parts.kinds * np.concatenate([np.ones(NEAR, dtype=bool), above | (parts.centres == 0)])
     kinds = kinds[kinds.sum(axis=1) > 0]
     kinds /= kinds.sum(axis=1, keepdims=True)
-    allowed: NDArray[np.float64] = np.ones_like(parts.likely)
-    allowed[:, :NEAR] = (level > few)[:, None]
-    prior = _shares((parts.likely * allowed) @ kinds.T, drop=HALF) @ kinds
-    return [parts.explain(prior, GAP, np.maximum(allowed, 1e-30))]
+    by_kind = parts.likely @ kinds.T
+    by_kind[~beyond, :NEAR] = 0.0
+    return [parts.explained(_shares(np.maximum(by_kind, 1e-100), drop=HALF) @ kinds, GAP, beyond)]
 
 
-def _by_strata(parts: Parts, level: Floats, free: Floats) -> list[Explanation]:
+def _by_strata(parts: Parts, level: Floats, by_kind: Floats, free: Floats) -> list[Explanation]:
     """One mixture, or one free prior, per stratum of predicted levels."""
     groups = int(min(STRATA, level.size // LEAST_PER_STRATUM))
     if groups < 2:
         return []
     stratum = np.empty(level.size, dtype=np.int64)
     stratum[np.argsort(level, kind="stable")] = np.arange(level.size) * groups // level.size
-    by_kind = parts.likely @ parts.kinds.T
     shares = _shares(by_kind)
-    mixed, freed = np.empty_like(parts.likely), np.empty_like(parts.likely)
+    mixed, freed = [], []
     for k in range(groups):
-        own: Ints = np.flatnonzero(stratum == k)
-        mixed[own] = _pulled(by_kind[own], shares + 1e-6, steps=40) @ parts.kinds
-        freed[own] = _pulled(parts.likely[own], free, steps=20)
+        own = np.flatnonzero(stratum == k)
+        mixed.append(_pulled(by_kind[own], shares + 1e-6, steps=40) @ parts.kinds)
+        freed.append(_pulled(parts.likely[own], free, steps=20))
     return [
-        parts.explain(mixed, MIXED + PER_STRATUM * groups),
-        parts.explain(freed, FREE + 1.5 * PER_STRATUM * groups),
+        parts.explained(np.array(mixed)[stratum], MIXED + PER_STRATUM * groups),
+        parts.explained(np.array(freed)[stratum], FREE + 1.5 * PER_STRATUM * groups),
     ]

@@ -2,7 +2,8 @@
 
 With ``y = x + L``, x normal with mean m and deviation t, L Laplace with scale s, and ``d = y - m``, the density of y is
 ``(A + B) exp(t² / 2s²) / 2s`` where ``A = exp(-d/s) Φ(d/t - t/s)`` and ``B = exp(d/s) Φ(-d/t - t/s)``. Its derivative in m
-is that of its logarithm by Stein's identity: the posterior mean of x is ``m + (t²/s) (A - B) / (A + B)``.
+gives the posterior mean of x by Stein's identity, ``m + (t²/s) (A - B) / (A + B)``, and its second derivative, which is
+``(density - normal density) / s²``, the posterior variance.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.histograms.budgets import Floats
+
+HALF_LOG_TAU = 0.9189385332046727
 
 
 def log_normal_share(x: Floats) -> Floats:
@@ -23,8 +26,9 @@ def log_normal_share(x: Floats) -> Floats:
     return np.asarray(log_ndtr(x))
 
 
-def seen_through_noise(apart: Floats, spread: Floats, scale: Floats) -> tuple[Floats, Floats]:
-    """Log-density of a noisy count `apart` from the prior's mean, and by how much the posterior mean leaves that mean.
+def seen_through_noise(apart: Floats, spread: Floats, scale: Floats) -> tuple[Floats, Floats, Floats]:
+    """Log-density of a noisy count `apart` from the prior's mean, by how much the posterior mean leaves that mean, and the
+    posterior variance.
 
     Shapes are broadcast; `spread` is the prior's deviation, `scale` that of the noise.
 
@@ -37,4 +41,7 @@ def seen_through_noise(apart: Floats, spread: Floats, scale: Floats) -> tuple[Fl
     top = np.maximum(up, down)
     a, b = np.exp(up - top), np.exp(down - top)
     density = top + np.log(a + b) + (spread / scale) ** 2 / 2 - np.log(2 * scale)
-    return density, spread**2 / scale * (a - b) / (a + b)
+    shift = spread**2 / scale * (a - b) / (a + b)
+    normal = np.exp(-((apart / spread) ** 2) / 2 - np.log(spread) - HALF_LOG_TAU - density)
+    variance = spread**2 + spread**4 / scale**2 * (1 - normal) - shift**2
+    return density, shift, np.clip(variance, 0.0, spread**2)

@@ -19,17 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.histograms.budgets import Floats, Ints
-from sfumato.histograms.estimation.blurred import log_normal_share
+from sfumato.histograms.estimation.blurred import HALF_LOG_TAU, log_normal_share
 from sfumato.privacy import NANO
 from sfumato.privacy.noise import laplace_variance
 
 FOLDS, PLACES = 8, 8
+MANY = 16_384  # bins above which fewer places of the tree are tried
 SIZES = (0.1, 0.4, 1.5, 6.0)  # of a level's deviation from the mean level, in typical deviations
 EMPTY = 0.1  # how often a stretch holds nothing at all, against each of the sizes
 LONE = 6.0  # noise scales above the median of five at which a bin stands alone: it says nothing about its neighbours
 ROUGH = 32  # bins to either side over which the scatter inside stretches is measured
 GOLDEN = 0.6180339887498949
-HALF_LOG_TAU = 0.9189385332046727
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +51,14 @@ def levels(noisy: Ints, rates: Ints) -> Levels:
     kept = ~_lone(y, NANO / rates)
     middle = max(float(y[kept].mean()), 1e-3 * float(np.sqrt(variance.mean())))
     fold = np.arange(y.size) % FOLDS
+    few = y.size > MANY
     for places in (1, 2):
         size = np.sqrt(max(float((y[kept] ** 2 - variance[kept]).mean()), 0.0) + middle**2)
         known = np.where(kept, 1 / variance, 0.0)
-        others = _mixture(y - middle, known, middle, size, fold, places)
+        others = _mixture(y - middle, known, middle, size, fold, 1 if few else places)
         if places == 1:  # counts may scatter more than the noise does
             variance = np.maximum(variance, _scatter((y - others) ** 2, kept))
-    everybody = _mixture(y - middle, known, middle, size, None, PLACES)
+    everybody = _mixture(y - middle, known, middle, size, None, PLACES // 4 if few else PLACES)
     return Levels(others, everybody)
 
 

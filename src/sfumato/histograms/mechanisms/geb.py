@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sfumato.histograms.budgets import Floats, Ints
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
-from sfumato.histograms.estimation.npmle import Cells, gather, learn_prior, posterior, spread_back
+from sfumato.histograms.estimation.npmle import Cells, gather, keep_small_moves, learn_prior, posterior, spread_back
 from sfumato.histograms.mechanisms.identity import at_most_plain_noise
 from sfumato.privacy import NANO, Exact, Meter
 from sfumato.privacy.noise import laplace_variance
@@ -42,7 +42,7 @@ def geb(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
     mean, variance = shrink(noisy, rates)
     return HistogramEstimate(
         mechanism="geb",
-        counts=mean,
+        counts=keep_small_moves(mean, variance, noisy, rates),
         noise=np.sqrt(variance),
         losses=rates,
         measurements=(Measurement.of_bins(noisy, rates),),

@@ -25,6 +25,7 @@ from sfumato.histograms.budgets import Floats, Ints, addable
 from sfumato.histograms.estimation.around import explain_by_levels
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
+from sfumato.histograms.estimation.npmle import keep_small_moves
 from sfumato.histograms.estimation.partitions import Levels, levels
 from sfumato.histograms.mechanisms.geb import shrink
 from sfumato.histograms.mechanisms.identity import at_most_plain_noise
@@ -37,9 +38,9 @@ CLEAR = 2.0  # standard deviations by which the total must stand out for no furt
 FEWEST_TO_LOOK = 128  # below, the bins themselves know their total
 FEWEST_TO_EXPLAIN = 64  # below, there are too few bins to learn from: `geb`
 REACH, MARGIN = 60.0, 9.0  # noise scales beyond which a count is left alone; those a little beyond take part
-DROWNED = 30.0
+MOST_AT_ONCE = 8192  # bins that are explained together: parts of a long line may have explanations of their own
+DROWNED = 30.0  # noise variances squared against which a total's fourth power must stand
 UNSURE = 0.5  # part of the largest error that bins which do not stand out may have in common, squared
-FINE, TOWARDS_WHOLE = 2.0, 0.6  # noise scale up to which, and how far, counts are drawn to whole numbers
 
 
 def auto_shape(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEstimate:
@@ -55,7 +56,7 @@ def auto_shape(counts: Exact[Ints], *, rates: Ints, meter: Meter) -> HistogramEs
     total, variance = known_total((*looks, bins))
     total = clear_part(total, variance)
     mean, spread = explain(noisy, left, total)
-    mean = to_whole_numbers(hold_total(mean, spread, left, total, variance), left)
+    mean = keep_small_moves(hold_total(mean, spread, left, total, variance), spread, noisy, left)
     return HistogramEstimate(
         mechanism="auto_shape",
         counts=mean,
@@ -100,10 +101,11 @@ def explain(noisy: Ints, rates: Ints, total: float) -> tuple[Floats, Floats]:
     if near.size < FEWEST_TO_EXPLAIN:
         return shrink(noisy, rates)
     predicted = levels(noisy, rates)
-    around = Levels(predicted.others[near], predicted.all[near])
-    found, spread = explain_by_levels(noisy[near].astype(np.float64), scale[near], around, total / noisy.size)
-    inner = noisy[near] <= REACH * scale[near]
-    mean[near[inner]], variance[near[inner]] = found[inner], spread[inner]
+    for some in np.array_split(near, -(-near.size // MOST_AT_ONCE)):
+        around = Levels(predicted.others[some], predicted.all[some])
+        found, spread = explain_by_levels(noisy[some].astype(np.float64), scale[some], around, total / noisy.size)
+        inner = noisy[some] <= REACH * scale[some]
+        mean[some[inner]], variance[some[inner]] = found[inner], spread[inner]
     return mean, variance
 
 
@@ -145,12 +147,6 @@ def hold_total(mean: Floats, spread: Floats, rates: Ints, total: float, variance
             break
         power += float(np.clip(-miss / slope, -2.0, 2.0))
     return np.asarray(mean * np.exp(np.clip(power * move, -50.0, 50.0)))
-
-
-def to_whole_numbers(mean: Floats, rates: Ints) -> Floats:
-    """Counts drawn towards whole numbers where the noise is so small that it is often exactly 0."""
-    fine = (NANO / rates < FINE) & (mean > FINE)
-    return np.where(fine, mean + TOWARDS_WHOLE * (np.rint(mean) - mean), mean)
 
 
 MECHANISM = Mechanism(
