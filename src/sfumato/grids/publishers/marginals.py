@@ -109,7 +109,7 @@ class PrivMarginals(Publisher):
     personal = True
 
     ones: float | str = "auto"
-    select: float = 0.2
+    select: float = 0.3
     contrast: float = 0.15
     synopsis: Joint = field(init=False, repr=False)
 
@@ -251,7 +251,7 @@ class PrivMarginals(Publisher):
             target = [p for p in pairs if p[1] == len(model.groups) - 1 and p not in have]
             # Of few cells each, they are cheap to count; what is hard at small ε is to choose them.
             many = max(1, min(isqrt(2 * len(model.groups)), round(np.sqrt(strength)), len(target)))
-            select = min(2 * self.select, 0.5)
+            select = min(1.5 * self.select, 0.5)
             found, spent = refined(chooser, target, fitted, have, budget=contrast, select=select, many=many)
             later = Nano(later + contrast - spent)
             if found:
@@ -322,7 +322,7 @@ MECHANISM = Mechanism(
     "columns, pairs and triples that matter, and one distribution fitted to them: all columns alike",
     parameters=(
         Parameter("ones", "any", "share of ε for the columns by themselves: a number or 'auto'", "auto"),
-        Parameter("select", "number", "share of the rest for choosing what is counted together", 0.2, low=0.01, high=0.9),
+        Parameter("select", "number", "share of the rest for choosing what is counted together", 0.3, low=0.01, high=0.9),
         Parameter("contrast", "number", "share of the rest for columns together with the target", 0.15, low=0, high=0.9),
     ),
     rank={"classification": 5, "general": 1},
