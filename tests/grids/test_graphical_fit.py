@@ -54,7 +54,7 @@ def objective(log_shares, marginals, softness, base, total):
     return loss
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_the_fit_is_the_minimum_that_a_general_optimiser_finds(seed, monkeypatch):
     monkeypatch.setattr(fitting, "_NEAREST", 1e-7)
     rng = np.random.default_rng(seed)
@@ -290,11 +290,11 @@ def test_time_grows_with_the_cells_of_the_tree_and_not_with_their_square():
         sets = [(j,) for j in range(8)] + [(j, j + 1) for j in range(7)]
         tables = [Marginal(s, rng.poisson(50, [size] * len(s)) + rng.laplace(0, 5, [size] * len(s)), 7.0) for s in sets]
         best = np.inf
-        for _ in range(3):
+        for _ in range(2):
             start = time.process_time()
             model = fit([size] * 8, tables, total=1e5)
             model.sample(1000, rng)
             best = min(best, time.process_time() - start)
         return best
 
-    assert seconds(96) < 16 * 4 * seconds(24)  # 16 times the cells
+    assert seconds(64) < 16 * 4 * seconds(16)  # 16 times the cells
