@@ -142,7 +142,7 @@ def forest(
 
 def refined(
     chooser: Chooser,
-    pairs: Sequence[Columns],
+    sets: Sequence[Columns],
     fitted: Fitted,
     have: Sequence[Columns],
     *,
@@ -150,9 +150,7 @@ def refined(
     select: float,
     many: int,
 ) -> tuple[list[Measured], int]:
-    """Up to `many` pairs and triples that the fitted model misses most, and what all of it cost."""
-    tied: set[Columns] = {pair for columns in have for pair in combinations(columns, 2)}
-    sets = [s for s in (*pairs, *_triples(tied)) if s not in have]
+    """Up to `many` of these sets of columns, those that the fitted model misses most, and what all of it cost."""
     grown = growth(fitted.tree, sets)
     sets = [s for s, more in zip(sets, grown, strict=True) if fitted.tree.cells + more <= MOST_TREE]
     if not sets:
@@ -181,8 +179,13 @@ def refined(
     return chooser.measure(counts, kept, Nano(budget - spent)), budget
 
 
+def sets_beside(pairs: Sequence[Columns], have: Sequence[Columns]) -> list[Columns]:
+    """All pairs that were not counted, and three columns of which two pairs at least are tied."""
+    tied: set[Columns] = {pair for columns in have for pair in combinations(columns, 2)}
+    return [s for s in (*pairs, *_triples(tied)) if s not in have]
+
+
 def _triples(tied: set[Columns]) -> list[Columns]:
-    """Three columns of which at least two pairs are tied."""
     around: dict[int, set[int]] = {}
     for a, b in tied:
         around.setdefault(a, set()).add(b)
