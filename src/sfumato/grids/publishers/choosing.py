@@ -102,7 +102,9 @@ class Chooser:
         return out
 
     def again(self, measured: Sequence[Measured], budget: Nano) -> list[Measured]:
-        """The same tables counted once more; the fit takes both by their noise."""
+        """The same tables counted once more; the fit takes both by their noise. Where there are none, the columns."""
+        if not measured:
+            measured = [Measured((j,), (g.finest,), np.zeros(g.count, np.int64), 1) for j, g in enumerate(self.groups)]
         roots = np.sqrt([m.noisy.size for m in measured])
         out = []
         for m, root in zip(measured, roots, strict=True):
@@ -116,10 +118,10 @@ class Chooser:
 
 def forest(
     chooser: Chooser, pairs: Sequence[Columns], model: Callable[[Columns], NDArray[np.float64]], budget: Nano, select: float
-) -> list[Measured]:
-    """Pairs that tie columns together, one after the other, until nothing is worth it; then their counts."""
+) -> tuple[list[Measured], int]:
+    """Pairs that tie columns together, one after the other, until nothing is worth it; their counts, and what it cost."""
     if not pairs:
-        return []
+        return [], 0
     most = len({j for pair in pairs for j in pair}) - 1
     each = Nano(max(1, int(budget * select) // most))
     toll = most / ((budget - most * each) / NANO)
@@ -137,7 +139,9 @@ def forest(
             break
         chosen.append(found[index])
         part[part == part[ends[index, 0]]] = part[ends[index, 1]]
-    return chooser.measure(counts, chosen, Nano(budget - spent)) if chosen else []
+    if not chosen:
+        return [], spent
+    return chooser.measure(counts, chosen, Nano(budget - spent)), budget
 
 
 def refined(

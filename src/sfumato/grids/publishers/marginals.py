@@ -9,7 +9,7 @@ whole share, so here are fewer of them, and each is as coarse as its noise asks 
 2. Pairs at some step of their groups tie all columns together, chosen by what independence misses (`choosing.forest`).
 3. One distribution is fitted to all that was counted (`graphical`). Where records and ε allow, pairs and triples that it
    misses are counted as well, some at a time, with a new fit after each round (`choosing.refined`).
-4. What a round left because nothing was worth counting counts the chosen tables again.
+4. What a round left because nothing was worth counting counts the chosen tables again (the columns, if there are none).
 
 **Guarantee.** ε-differential privacy against the absence of a person. Let a record have weight w (1, or the weight of its
 person's group), and price every step per unit of weight:
@@ -244,7 +244,9 @@ class PrivMarginals(Publisher):
         rounds = min(max(1, round(2 * more / ties)), _MOST_ROUNDS) if more and pairs else 0
         contrast = Nano(int(left * self.contrast)) if len(pairs) > 1 else Nano(0)
         later = Nano((left - contrast) * more // (ties + more))
-        tables = forest(chooser, pairs, model.independent, Nano(left - contrast - later), self.select)
+        first = Nano(left - contrast - later)
+        tables, spent = forest(chooser, pairs, model.independent, first, self.select)
+        later = Nano(later + first - spent)
         fitted = model.fit(tables)
         if contrast:
             have = [m.columns for m in tables]
@@ -272,7 +274,7 @@ class PrivMarginals(Publisher):
             if found:
                 tables = [*tables, *found]
                 fitted = model.fit(tables, fitted)
-        if tables and later * _WORTH > left:
+        if later * _WORTH > left:
             tables = [*tables, *chooser.again(tables, later)]
             fitted = model.fit(tables, fitted)
         return tables, fitted, {"tree": ties, "further": more, "rounds": rounds}
