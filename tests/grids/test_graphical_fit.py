@@ -233,6 +233,41 @@ def test_shares_of_a_column_use_every_marginal_that_holds_it():
     assert (own_shares(0, 2, [Marginal((0,), np.array([99.0, -40.0]), 1.0)], 100.0) > 0).all()
 
 
+def test_scaling_alone_comes_to_the_same_optimum(monkeypatch):
+    monkeypatch.setattr(fitting, "_NEAREST", 1e-6)
+    rng = np.random.default_rng(6)
+    joint = rng.dirichlet(np.ones(24)).reshape(SIZES) * 500
+    rough = Marginal((0, 2), np.full((2, 2), 125.0), 4.0, (np.array([0, 1, 1]), np.array([0, 1, 0, 1])))
+    marginals = [*noisy_marginals(joint, SETS, 8.0, rng), rough]
+    both = fit(SIZES, marginals, total=500.0).marginal((0, 1, 2))
+    monkeypatch.setattr(fitting, "MOST_STEPS", 0)
+    monkeypatch.setattr(fitting, "_ROUNDS", 500)
+    np.testing.assert_allclose(fit(SIZES, marginals, total=500.0).marginal((0, 1, 2)), both, rtol=1e-3, atol=1e-3)
+
+
+def test_rounds_of_scaling_carry_over_from_clique_to_clique(monkeypatch):
+    monkeypatch.setattr(fitting, "_NEAREST", 1e-6)
+    rng = np.random.default_rng(10)
+    shape = (3, 4, 3, 2)
+    joint = rng.dirichlet(np.full(72, 0.5)).reshape(shape) * 500
+    pairs = noisy_marginals(joint, [(0,), (1,), (2,), (3,), (0, 1), (1, 2), (2, 3)], 20.0, rng)
+    both = fit(shape, pairs, total=500.0).marginal((0, 1, 2, 3))
+    monkeypatch.setattr(fitting, "MOST_STEPS", 0)
+    monkeypatch.setattr(fitting, "_ROUNDS", 40)
+    np.testing.assert_allclose(fit(shape, pairs, total=500.0).marginal((0, 1, 2, 3)), both, rtol=1e-3, atol=1e-3)
+
+
+def test_one_round_of_scaling_is_exact_where_the_marginals_form_a_tree(monkeypatch):
+    monkeypatch.setattr(fitting, "MOST_STEPS", 0)
+    monkeypatch.setattr(fitting, "_ROUNDS", 2)
+    rng = np.random.default_rng(7)
+    joint = rng.dirichlet(np.ones(24)).reshape(SIZES) * 1e6
+    exact = [Marginal(s, summed(joint, (0, 1, 2), s), 1e-6) for s in ((0, 1), (1, 2))]
+    model = fit(SIZES, exact)
+    for m in exact:
+        np.testing.assert_allclose(model.marginal(m.columns), m.counts, rtol=1e-6)
+
+
 def test_the_way_down_stops_where_it_should():
     def bowl(x):
         return float((x**4).sum() + (x**2) @ [1.0, 50.0]), 4 * x**3 + 2 * x * np.array([1.0, 50.0])
@@ -241,6 +276,20 @@ def test_the_way_down_stops_where_it_should():
     assert np.abs(found).max() < 1e-8
     np.testing.assert_array_equal(lowest(bowl, np.array([3.0, -2.0]), near=1e-8, steps=0), [3.0, -2.0])
     np.testing.assert_array_equal(lowest(bowl, np.array([0.0, 0.0]), near=1e-8, steps=9), [0.0, 0.0])
+
+
+def test_the_way_down_is_short_whatever_the_units():
+    steepness = np.arange(1, 41)
+    for unit in (1e-3, 1.0, 1e3):
+        calls = []
+
+        def valley(x, unit=unit, calls=calls):
+            calls.append(1)
+            return float(unit * steepness @ (x - 1) ** 2), 2 * unit * steepness * (x - 1)
+
+        found = lowest(valley, np.zeros(40), near=1e-4 * unit, steps=500)
+        assert np.abs(found - 1).max() < 1e-4
+        assert len(calls) < 60
 
 
 @pytest.mark.parametrize(

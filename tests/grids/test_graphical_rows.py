@@ -88,6 +88,13 @@ def test_rounding_is_right_on_average_and_adds_up():
     assert np.abs(drawn.mean(axis=0) - expected).max() < 5 * 0.5 / np.sqrt(2000)
 
 
+def test_every_place_in_a_group_gets_every_value_with_its_share():
+    rng = np.random.default_rng(8)
+    found = np.stack([dealt(np.array([[2.0, 1.0]]), np.zeros(3, dtype=np.int64), rng) for _ in range(3000)])
+    assert (found.sum(axis=1) == 1).all()
+    assert np.abs(found.mean(axis=0) - 1 / 3).max() < 5 * np.sqrt(2 / 9 / 3000)
+
+
 def test_a_value_without_a_share_is_never_dealt():
     table = np.array([[0.0, 1.0, 0.0, 2.0], [3.0, 0.0, 0.0, 1e-300]])
     found = dealt(table, np.repeat([0, 1], [500, 400]), np.random.default_rng(1))

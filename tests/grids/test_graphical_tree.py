@@ -45,6 +45,8 @@ def test_cost_of_a_ring_is_that_of_the_best_chord():
     assert cost([10, 2, 10, 10], [(0, 1), (1, 2), (2, 3), (0, 3)]) == 2 * 10 * 2 * 10
     assert cost([5] * 4, list(combinations(range(4), 2))) == 5**4
     assert cost([1, 1], [(0, 1)]) == 1
+    ring = [(0, 1), (0, 2), (1, 4), (2, 5), (3, 4), (3, 5)]
+    assert cost([6, 2, 7, 6, 4, 7], ring) == 314  # taking out the smallest set first would need 738
 
 
 def random_model(sets, seed):

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.bench.classify_data import census
 from sfumato.bench.grids_data import adult_schema
-from sfumato.grids import PrivPfC
+from sfumato.grids import PrivMarginals, PrivPfC
 from sfumato.grids.published.plots import PALETTE, plot_schema
 from sfumato.privacy import Seeded
 from sfumato.tables.domains import Categorical, Numeric
@@ -36,6 +37,11 @@ def plots(folder: Path, figures: dict[str, Any] | None = None) -> list[Path]:
     figure, ax = plt.subplots(figsize=(9, 5), layout="constrained")
     _demo().plot(ax)
     save(figure, "grids-synopsis.png")
+    figure, ax = plt.subplots(figsize=(9, 5), layout="constrained")
+    table = census(20_000)
+    general = PrivMarginals(epsilon=1, target=table.target).fit(table.frame, schema=table.schema, source=Seeded(1))
+    general.synopsis.plot(ax)
+    save(figure, "grids-general.png")
     for name in ("adult", "bank"):
         if figures is not None and name in figures:
             figure, ax = plt.subplots(figsize=(8.5, 4.5), layout="constrained")

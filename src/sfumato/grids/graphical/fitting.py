@@ -13,7 +13,7 @@ over distributions p. Its dual is the likelihood of a log-linear model with a qu
 
     T · A(θ) − ⟨θ, y⟩ + Σ s ‖θ‖² / 2,      p = q · exp(Σ θ − A(θ)),
 
-which is smooth and strongly convex: one optimum, found by a quasi-Newton method in some dozens of passes over the tree. In
+which is smooth and strongly convex: one optimum, found by a few rounds of proportional scaling and a quasi-Newton method. In
 a cell by itself it says ``n + s · log(n / m) = y`` where independence expects m (see `shrinking`): squares alone fit noise
 in cells that hold nothing. Each marginal has the softness s that suits it, by the estimated error of that equation with the
 m that follows from what was measured of fewer of its columns; those of one column have the scale of Laplace noise. (A loss
@@ -33,11 +33,13 @@ from sfumato.grids.graphical.beliefs import Loglinear
 from sfumato.grids.graphical.descent import lowest
 from sfumato.grids.graphical.fitted import Fitted, in_order
 from sfumato.grids.graphical.marginal import Floats, Marginal, merged, shape_of, spread, summed, total_of
-from sfumato.grids.graphical.shrinking import best_softness, shrunk
+from sfumato.grids.graphical.scaling import scaled, together
+from sfumato.grids.graphical.shrinking import best_softness
 from sfumato.grids.graphical.tree import MOST_CELLS, junction_tree
 from sfumato.grids.published.cleaning import clean
 
-MOST_STEPS = 300
+MOST_STEPS = 200
+_ROUNDS = 5  # of scaling before the steps: they bring most of the way
 _NEAR, _NEAREST, _SMALL = 0.3, 0.003, 30_000  # gaps to the optimum, in √(count + s); the cells from which the first will do
 _FLOOR = 0.1  # of the noise: a value that nobody seems to have keeps this much, since no count rules it out
 
@@ -92,7 +94,7 @@ def fit(
     aims = [replace(m, counts=_with_total(m.counts, whole)) for m in found]
     expected = [_expected(m, aims, base, whole) for m in aims]
     soft = [_softness(m, e) for m, e in zip(aims, expected, strict=True)]
-    theta = _minimised(model, aims, soft, whole, _first(aims, expected, soft, start))
+    theta = _minimised(model, aims, soft, whole, _first(aims, start))
     return Fitted(sizes, whole, base, dict(zip(sets, theta, strict=True)))
 
 
@@ -138,23 +140,18 @@ def _softness(aim: Marginal, expected: Floats) -> float:
     return best_softness(aim.counts, expected, aim.noise)
 
 
-def _first(
-    aims: Sequence[Marginal], expected: Sequence[Floats], softness: Sequence[float], start: Fitted | None
-) -> list[Floats]:
-    """Where to begin: what an earlier fit had; for new marginals, the closed form that holds for each by itself."""
+def _first(aims: Sequence[Marginal], start: Fitted | None) -> list[Floats]:
+    """Where to begin: what an earlier fit had, else nothing."""
     known = {} if start is None else start.potentials
     theta = []
-    for aim, without, soft in zip(aims, expected, softness, strict=True):
+    for aim in aims:
         alone = sum(other.columns == aim.columns for other in aims) == 1
+        first = np.zeros_like(aim.counts)
         if aim.columns in known and alone:
             first = known[aim.columns]
             for axis, group in enumerate(aim.groups or ()):
                 first = first.take(np.unique(group, return_index=True)[1], axis=axis)
-            theta.append(first)
-        elif len(aim.columns) == 1 or not alone:
-            theta.append(np.zeros_like(aim.counts))
-        else:
-            theta.append(shrunk(aim.counts, without, soft))
+        theta.append(first)
     return theta
 
 
@@ -171,12 +168,8 @@ def _minimised(
     place = {columns: i for i, columns in enumerate(model.sets)}
 
     def tables(z: Floats) -> list[Floats]:
-        found: list[Floats | None] = [None] * len(model.sets)
-        for aim, part in zip(aims, np.split(z * scale, ends), strict=True):
-            mine, i = aim.by_value(part.reshape(aim.counts.shape)), place[aim.columns]
-            before = found[i]
-            found[i] = mine if before is None else before + mine
-        return [f for f in found if f is not None]
+        parts = zip(aims, np.split(z * scale, ends), strict=True)
+        return together(model, aims, [part.reshape(aim.counts.shape) for aim, part in parts])
 
     def dual(z: Floats) -> tuple[float, Floats]:
         beliefs, whole = model.beliefs(tables(z))
@@ -187,5 +180,6 @@ def _minimised(
         return float(value), (total * found - y + s * theta) * scale
 
     near = max(_NEAREST, _NEAR * min(1.0, model.tree.cells / _SMALL))
+    first = scaled(model, aims, softness, total, first, near=near, rounds=_ROUNDS)
     begin = np.concatenate([f.reshape(-1) for f in first]) / scale
     return tables(lowest(dual, begin, near=near, steps=MOST_STEPS))

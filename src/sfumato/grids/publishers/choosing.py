@@ -102,7 +102,9 @@ class Chooser:
         return out
 
     def again(self, measured: Sequence[Measured], budget: Nano) -> list[Measured]:
-        """The same tables counted once more; the fit takes both by their noise."""
+        """The same tables counted once more; the fit takes both by their noise. Where there are none, the columns."""
+        if not measured:
+            measured = [Measured((j,), (g.finest,), np.zeros(g.count, np.int64), 1) for j, g in enumerate(self.groups)]
         roots = np.sqrt([m.noisy.size for m in measured])
         out = []
         for m, root in zip(measured, roots, strict=True):
@@ -116,10 +118,10 @@ class Chooser:
 
 def forest(
     chooser: Chooser, pairs: Sequence[Columns], model: Callable[[Columns], NDArray[np.float64]], budget: Nano, select: float
-) -> list[Measured]:
-    """Pairs that tie columns together, one after the other, until nothing is worth it; then their counts."""
+) -> tuple[list[Measured], int]:
+    """Pairs that tie columns together, one after the other, until nothing is worth it; their counts, and what it cost."""
     if not pairs:
-        return []
+        return [], 0
     most = len({j for pair in pairs for j in pair}) - 1
     each = Nano(max(1, int(budget * select) // most))
     toll = most / ((budget - most * each) / NANO)
@@ -137,12 +139,14 @@ def forest(
             break
         chosen.append(found[index])
         part[part == part[ends[index, 0]]] = part[ends[index, 1]]
-    return chooser.measure(counts, chosen, Nano(budget - spent)) if chosen else []
+    if not chosen:
+        return [], spent
+    return chooser.measure(counts, chosen, Nano(budget - spent)), budget
 
 
 def refined(
     chooser: Chooser,
-    pairs: Sequence[Columns],
+    sets: Sequence[Columns],
     fitted: Fitted,
     have: Sequence[Columns],
     *,
@@ -150,9 +154,7 @@ def refined(
     select: float,
     many: int,
 ) -> tuple[list[Measured], int]:
-    """Up to `many` pairs and triples that the fitted model misses most, and what all of it cost."""
-    tied: set[Columns] = {pair for columns in have for pair in combinations(columns, 2)}
-    sets = [s for s in (*pairs, *_triples(tied)) if s not in have]
+    """Up to `many` of these sets of columns, those that the fitted model misses most, and what all of it cost."""
     grown = growth(fitted.tree, sets)
     sets = [s for s, more in zip(sets, grown, strict=True) if fitted.tree.cells + more <= MOST_TREE]
     if not sets:
@@ -181,8 +183,13 @@ def refined(
     return chooser.measure(counts, kept, Nano(budget - spent)), budget
 
 
+def sets_beside(pairs: Sequence[Columns], have: Sequence[Columns]) -> list[Columns]:
+    """All pairs that were not counted, and three columns of which two pairs at least are tied."""
+    tied: set[Columns] = {pair for columns in have for pair in combinations(columns, 2)}
+    return [s for s in (*pairs, *_triples(tied)) if s not in have]
+
+
 def _triples(tied: set[Columns]) -> list[Columns]:
-    """Three columns of which at least two pairs are tied."""
     around: dict[int, set[int]] = {}
     for a, b in tied:
         around.setdefault(a, set()).add(b)

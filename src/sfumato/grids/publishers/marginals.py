@@ -9,7 +9,7 @@ whole share, so here are fewer of them, and each is as coarse as its noise asks 
 2. Pairs at some step of their groups tie all columns together, chosen by what independence misses (`choosing.forest`).
 3. One distribution is fitted to all that was counted (`graphical`). Where records and ε allow, pairs and triples that it
    misses are counted as well, some at a time, with a new fit after each round (`choosing.refined`).
-4. What a round left because nothing was worth counting counts the chosen tables again.
+4. What a round left because nothing was worth counting counts the chosen tables again (the columns, if there are none).
 
 **Guarantee.** ε-differential privacy against the absence of a person. Let a record have weight w (1, or the weight of its
 person's group), and price every step per unit of weight:
@@ -42,7 +42,7 @@ from sfumato.grids.published.joint import Joint, Measured, leaf_shares
 from sfumato.grids.published.joint_classifier import JointClassifier
 from sfumato.grids.published.network import whole_columns
 from sfumato.grids.publishers.base import Publisher, noise_of
-from sfumato.grids.publishers.choosing import TYPICAL, Chooser, as_marginals, forest, refined
+from sfumato.grids.publishers.choosing import TYPICAL, Chooser, as_marginals, forest, refined, sets_beside
 from sfumato.grids.publishers.one_grid import TOO_SMALL, Weights
 from sfumato.grids.publishers.privpfc import PERSONAL_WARNING
 from sfumato.grids.publishers.task import Task
@@ -75,12 +75,14 @@ class PrivMarginals(Publisher):
         The budget of the whole release; left out if `budgets` says what everybody granted.
     budgets : PersonBudgets, optional
         What everybody granted; the table must carry the roster.
-    ones : float
-        Share of the budget for the columns by themselves.
+    ones : float or "auto"
+        Share of the budget for the columns by themselves; "auto" follows the number of records times ε.
     select : float
         Share of the rest for choosing what is counted together.
+    contrast : float
+        Share of the rest for columns together with the target.
     rows : int, optional
-        A public number of records; without it the columns' counts tell.
+        A public number of records; without it 1% of the budget estimates it.
     attributes : tuple of str, optional
         The other columns; by default all.
 
@@ -106,14 +108,16 @@ class PrivMarginals(Publisher):
     mechanism = "marginals"
     personal = True
 
-    ones: float = 0.35
-    select: float = 0.15
+    ones: float | str = "auto"
+    select: float = 0.3
+    contrast: float = 0.15
     synopsis: Joint = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (0 < self.ones < 1 and 0 < self.select < 1):
-            raise InputError("PrivMarginals needs shares `ones` and `select` between 0 and 1")
+        ones = 0.5 if self.ones == "auto" else self.ones
+        if not (isinstance(ones, float) and 0 < ones < 1 and 0 < self.select < 1 and 0 <= self.contrast < 1):
+            raise InputError("PrivMarginals needs shares `ones`, `select` and `contrast` between 0 and 1, or ones='auto'")
 
     def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
         pairs = comb(len(task.attributes) + 1, 2)
@@ -125,26 +129,41 @@ class PrivMarginals(Publisher):
         weights = Weights.of(self.budgets)
         unit = self._unit(task, factor, weights)
         ties = max(len(task.attributes), 1)
-        rate = max(1, int(unit * (1 - self.ones) * (1 - self.select)) // ties)
+        ones = self._ones_share(unit, float(self.rows or TYPICAL * NANO // unit), ties + 1)
+        rate = max(1, int(unit * (1 - ones) * (1 - self.select)) // ties)
         return noise_of(rate, weights.average), f" (error of each count if {ties} pairs are counted; it chooses how many)"
 
     def _unit(self, task: Task, factor: int, weights: Weights) -> Nano:
         """What all steps may cost a unit of weight; refused where a step would come to nothing."""
         unit = weights.usable(self._budget(factor))
-        if unit * min(self.ones, 1 - self.ones) * min(self.select, 1 - self.select) < _LEAST * (len(task.attributes) + 1):
+        shares = [self.select, 1 - self.select] + ([self.ones, 1 - self.ones] if isinstance(self.ones, float) else [])
+        if unit * min(shares) < _LEAST * (len(task.attributes) + 1):
             raise InputError(TOO_SMALL)
         return unit
+
+    def _ones_share(self, unit: Nano, size: float, columns: int) -> float:
+        """What the columns by themselves get.
+
+        Errors of a column are in every table that holds it, those of a pair in few: that speaks for the columns. But the
+        more records stand above the noise, ``x = N ε / (columns c₀)`` of them in a typical cell, the more tables are
+        counted (like √x) and the finer: the share falls slowly, from a half where x = 8 to a quarter where it is 600.
+        """
+        if isinstance(self.ones, float):
+            return self.ones
+        return float(np.clip(1 / (1 + (size * unit / NANO / (columns * TYPICAL) / 8) ** 0.25), 0.15, 0.7))
 
     def release(self, records: Exact[Records], task: Task, meter: Meter, *, weights: Weights | None = None) -> Joint:
         """The release of `task` from `records`, through `meter`; `weights` are those of the records."""
         weigh = weights or Weights.of(self.budgets)
         unit = self._unit(task, meter.terms.factor, weigh)
         columns = whole_columns(task.taxonomies, self.target, task.target_domain)
-        ones = self._count_columns(records, columns, meter, unit, weigh)
-        size = self._total(ones) if self.rows is None or self.budgets is not None else float(self.rows)
+        known, left = self._known_size(records, meter, unit, weigh)
+        share = self._ones_share(unit, known.noisy[0], len(columns))
+        ones = self._count_columns(records, columns, meter, Nano(int(left * share)), weigh)
+        size = float(known.noisy[0]) if left == unit else self._total([known, *ones])
         groups = self._groups(ones, columns, size)
         chooser = Chooser(records, groups, meter, weigh.groups)
-        left = Nano(unit - sum(one.rate for one in ones))
+        left = Nano(left - sum(one.rate for one in ones))
         model = _Model(groups, [_in_groups(o, g) for o, g in zip(ones, groups, strict=True)], size)
         tables, fitted, figures = self._tie(chooser, model, left)
         return Joint(
@@ -160,19 +179,33 @@ class PrivMarginals(Publisher):
             random=meter.post_processing,
             size=size,
             unit=weigh.average,
-            parameters={"ones": self.ones, "select": self.select, "public_rows": self.rows, **figures},
+            parameters={
+                "ones": round(share, 4),
+                "select": self.select,
+                "contrast": self.contrast,
+                "public_rows": self.rows,
+                **figures,
+            },
             mechanism=self.mechanism,
             warnings=() if self.budgets is None else (PERSONAL_WARNING,),
         )
 
+    def _known_size(self, records: Exact[Records], meter: Meter, unit: Nano, weights: Weights) -> tuple[Measured, Nano]:
+        """The weight of all records, public or for 1% of the budget, and what is left."""
+        if self.rows is not None and self.budgets is None:
+            return Measured((), (), np.array([self.rows]), NANO), unit
+        rate = max(1, unit // 100)
+        noisy = meter.laplace(records.map(lambda r: [r.total]), rate=rate, weights=weights.groups, label="number of records")
+        return Measured((), (), np.maximum(noisy, 1), rate), Nano(unit - rate)
+
     def _count_columns(
-        self, records: Exact[Records], columns: Sequence[Levels], meter: Meter, unit: Nano, weights: Weights
+        self, records: Exact[Records], columns: Sequence[Levels], meter: Meter, budget: Nano, weights: Weights
     ) -> list[Measured]:
         """Every column by itself; a column of k values gets a share in proportion to √k, which is best for the sum."""
         roots = np.sqrt([c.leaves for c in columns])
         found = []
         for j, levels in enumerate(columns):
-            rate = max(1, int(unit * self.ones * roots[j] / roots.sum()))
+            rate = max(1, int(budget * roots[j] / roots.sum()))
             noisy = meter.laplace(
                 records.map(partial(_column_counts, column=j, leaves=levels.leaves)),
                 rate=rate,
@@ -209,15 +242,30 @@ class PrivMarginals(Publisher):
         strength = model.size * left / NANO / (ties * TYPICAL)
         more = min(round(ties * np.sqrt(strength) / 8), 3 * ties)
         rounds = min(max(1, round(2 * more / ties)), _MOST_ROUNDS) if more and pairs else 0
-        later = Nano(left * more // (ties + more))
-        tables = forest(chooser, pairs, model.independent, Nano(left - later), self.select)
+        contrast = Nano(int(left * self.contrast)) if len(pairs) > 1 else Nano(0)
+        later = Nano((left - contrast) * more // (ties + more))
+        first = Nano(left - contrast - later)
+        tables, spent = forest(chooser, pairs, model.independent, first, self.select)
+        later = Nano(later + first - spent)
         fitted = model.fit(tables)
+        if contrast:
+            have = [m.columns for m in tables]
+            target = [p for p in pairs if p[1] == len(model.groups) - 1 and p not in have]
+            # Of few cells each, they are cheap to count; what is hard at small ε is to choose them.
+            many = max(1, min(isqrt(2 * len(model.groups)), round(np.sqrt(strength)), len(target)))
+            select = min(1.5 * self.select, 0.5)
+            found, spent = refined(chooser, target, fitted, have, budget=contrast, select=select, many=many)
+            later = Nano(later + contrast - spent)
+            if found:
+                tables = [*tables, *found]
+                fitted = model.fit(tables, fitted)
         for number in range(rounds):
+            have = [m.columns for m in tables]
             found, spent = refined(
                 chooser,
-                pairs,
+                sets_beside(pairs, have),
                 fitted,
-                [m.columns for m in tables],
+                have,
                 budget=Nano(later // (rounds - number)),
                 select=self.select,
                 many=max(1, more // rounds),
@@ -226,7 +274,7 @@ class PrivMarginals(Publisher):
             if found:
                 tables = [*tables, *found]
                 fitted = model.fit(tables, fitted)
-        if tables and later * _WORTH > left:
+        if later * _WORTH > left:
             tables = [*tables, *chooser.again(tables, later)]
             fitted = model.fit(tables, fitted)
         return tables, fitted, {"tree": ties, "further": more, "rounds": rounds}
@@ -275,8 +323,9 @@ MECHANISM = Mechanism(
     PrivMarginals,
     "columns, pairs and triples that matter, and one distribution fitted to them: all columns alike",
     parameters=(
-        Parameter("ones", "number", "share of ε for the columns by themselves", 0.35, low=0.01, high=0.99),
-        Parameter("select", "number", "share of the rest for choosing what is counted together", 0.15, low=0.01, high=0.9),
+        Parameter("ones", "any", "share of ε for the columns by themselves: a number or 'auto'", "auto"),
+        Parameter("select", "number", "share of the rest for choosing what is counted together", 0.3, low=0.01, high=0.9),
+        Parameter("contrast", "number", "share of the rest for columns together with the target", 0.15, low=0, high=0.9),
     ),
     rank={"classification": 5, "general": 1},
     paper="after McKenna, Miklau & Sheldon 2021, in pure ε",
