@@ -23,9 +23,14 @@ class Copies:
 
     def __init__(self, *, epsilon, delta, domain, random_state, n_jobs, n_iters, max_model_size=None):
         assert (epsilon, delta, n_jobs) == (1.0, 1e-6, 1) and domain["c0"] == 3
-        self.random = random_state
+        self.random, self.generator, self.n_iters = random_state, self, n_iters
+
+    def _fit(self):
+        assert self.n_iters == 500
 
     def fit(self, frame):
+        self._fit()
+        assert self.n_iters == 700  # the last fit takes longer
         assert frame.dtypes.unique().tolist() == [np.dtype("int64")]
         assert FactoredInference("domain", iters=10**6).iters == 500
         self.frame = frame
@@ -92,7 +97,7 @@ def test_a_table_of_one_class_predicts_it():
 
 def test_a_peer_gets_codes_and_a_capped_fit_in_its_own_interpreter(library):
     codes = np.random.default_rng(1).integers(0, 3, (60, 2))
-    drawn, seconds = synthesis_peers.Synthesizer(library, "MST", {"n_iters": 500}).draw(codes, [3, 3], 1.0, seed=1)
+    drawn, seconds = synthesis_peers.Synthesizer(library, "MST", {"n_iters": 500}, 700).draw(codes, [3, 3], 1.0, seed=1)
     assert sorted(map(tuple, drawn)) == sorted(map(tuple, codes))
     assert seconds > 0
     with pytest.raises(InputError, match="AIM could not be run: RuntimeError: out of order"):
@@ -108,7 +113,7 @@ def test_the_runner_needs_nothing_of_this_package():
 def test_the_bench_puts_mechanisms_beside_real_rows(monkeypatch):
     monkeypatch.setattr(grids_general, "OURS", ("privpfc", "no such mechanism"))
     monkeypatch.setattr(grids_general, "_tables", lambda quick, data: iter([aside_table("small", 600)]))
-    (by_epsilon,) = general_tables(quick=True, data=None, peers=False, progress=lambda _: None).values()
+    (by_epsilon,) = general_tables(quick=True, data=None, peers=False, draws=1, progress=lambda _: None).values()
     assert list(by_epsilon["1"]) == [REAL, "privpfc"]
     assert by_epsilon["1"]["privpfc"]["3-way"] > by_epsilon["1"]["privpfc"]["1-way"]
     assert publisher("privpfc").mechanism == "privpfc"

@@ -1,10 +1,13 @@
 """A constant is set again without one set and measured there."""
 
+import re
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+import sfumato
 from sfumato.bench.leave_one_out import OF_CLASSIFIERS, OF_HISTOGRAMS, Constant, left_out
 
 
@@ -55,6 +58,14 @@ def test_a_failure_leaves_the_constant_as_it_was(module):
 def test_every_listed_constant_is_there(constant):
     assert constant.in_use in constant.values
     assert len(set(constant.values)) > 2
+    home = Path(sfumato.__file__).parent
+    importing = re.compile(rf"from {re.escape(constant.module)} import (\([^)]*|.*)\b{constant.attribute}\b")
+    found = {
+        "sfumato." + ".".join(path.relative_to(home).with_suffix("").parts)
+        for path in home.rglob("*.py")
+        if importing.search(path.read_text(encoding="utf-8"))
+    }
+    assert found <= set(constant.also)  # otherwise a part of the library keeps the old value
 
 
 def test_a_constant_of_the_histograms_matters():

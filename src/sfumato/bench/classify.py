@@ -46,13 +46,14 @@ def run(
     data: Path | None = None,
     peers: bool = False,
     part: str | None = None,
+    draws: int | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """All experiments, or one `part` of them; without a data folder on the synthetic census."""
     figures: dict[str, Any] = {}
     claims: list[dict[str, Any]] = []
     wanted = tuple(name for name in PARTS if name not in ALONE) if part is None else (part,)
-    repeats = 1 if quick else 5
+    repeats = draws or (1 if quick else 5)
     epsilons = (0.1, 1.0) if quick else EPSILONS
     for table in _tables(data, wanted, quick):
         large = len(table.frame) > LARGE
@@ -84,10 +85,10 @@ def run(
         figures["time"], timed = _time(quick, progress)
         claims += timed
     if "aside" in wanted:
-        figures["kept aside"] = aside(quick=quick, progress=progress)
+        figures["kept aside"] = aside(quick=quick, draws=draws or (1 if quick else 3), progress=progress)
         claims += regrets(figures["kept aside"])
     if "leave-one-out" in wanted:
-        figures["leave one out"] = left_out(OF_CLASSIFIERS, data=data, quick=quick, progress=progress)
+        figures["leave one out"] = left_out(OF_CLASSIFIERS, data=data, quick=quick, draws=draws, progress=progress)
     return {"figures": figures, "claims": claims, "tables": tables(figures)}
 
 

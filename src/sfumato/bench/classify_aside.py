@@ -30,8 +30,8 @@ OTHERS = (
 LIMITS = {"error": (0.002, 0.006), "auc": (0.005, 0.015)}  # behind the best of our own: on average, in the worst cell
 
 
-def aside(*, quick: bool, progress: Callable[[str], None]) -> dict[str, Any]:
-    """By table, model and ε: figures over three splits."""
+def aside(*, quick: bool, draws: int, progress: Callable[[str], None]) -> dict[str, Any]:
+    """By table, model and ε: figures over some splits."""
     found: dict[str, Any] = {}
     for table in aside_tables(1_500 if quick else 20_000):
         if quick and table.name not in ("rare class", "small"):
@@ -40,7 +40,7 @@ def aside(*, quick: bool, progress: Callable[[str], None]) -> dict[str, Any]:
         for name in (CHOOSER, *OTHERS) if not quick else (CHOOSER, "PrivateNaiveBayes", "Majority"):
             by_method[name] = {}
             for epsilon in (1.0,) if quick else EPSILONS:
-                figure = misclassification(METHODS[name], table, epsilon, repeats=1 if quick else 3)
+                figure = misclassification(METHODS[name], table, epsilon, repeats=draws)
                 by_method[name][f"{epsilon:g}"] = figure
                 progress(f"{table.name}, ε {epsilon:g}, {name}: {said(figure)}")
     return found

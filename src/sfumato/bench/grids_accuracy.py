@@ -14,6 +14,7 @@ from sfumato.bench.grids_data import Case
 from sfumato.bench.grids_learners import LEARNERS, Published, predictions
 from sfumato.bench.metrics import MEASURES, Halved, chosen_across, measured_by_halves, summarise
 from sfumato.grids.published.cuts import codes_of
+from sfumato.grids.published.joint import Joint
 from sfumato.grids.published.network import Network
 from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.diffgen import DiffGen
@@ -64,9 +65,9 @@ def splits(case: Case, count: int) -> list[tuple[NDArray[np.intp], NDArray[np.in
     return list(StratifiedShuffleSplit(count, test_size=0.2, random_state=0).split(np.zeros(len(y)), y))
 
 
-def published(found: Synopsis | Network, leaves: NDArray[np.integer], train_size: int) -> Published:
+def published(found: Synopsis | Network | Joint, leaves: NDArray[np.integer], train_size: int) -> Published:
     """What a learner gets to see, and the test rows in the same codes."""
-    if isinstance(found, Network):
+    if isinstance(found, Network | Joint):
         drawn = found.leaves(train_size, found.random())
         codes, back, counts = np.unique(drawn, axis=0, return_inverse=True, return_counts=True)
         del back

@@ -2,7 +2,8 @@
 
 Mean total variation over the same random triples of columns for everybody (0 if alike, 1 if they share nothing), with single
 columns and pairs beside it, and a logistic regression that learns from the synthetic table and is tried on rows held out.
-The floor is *real rows*: the held-out rows themselves against those that were published, which differ by chance alone.
+The floor is *real rows*: the held-out rows themselves against those that were published, which differ by chance alone. LR
+on PrivPfC's release sees the cells of its grid, which is what they are for, not the columns that it only draws from shares.
 
 Ours are pure ε. MST and AIM (of the library dpmm, in an environment of its own) are (ε, δ)-private with δ = 1e-6.
 """
@@ -24,12 +25,14 @@ from numpy.typing import NDArray
 from sfumato.bench.aside_tables import aside_table
 from sfumato.bench.classify_data import Table, real_table
 from sfumato.bench.classify_methods import splits
+from sfumato.bench.grids_accuracy import published
 from sfumato.bench.grids_data import FILES
+from sfumato.bench.grids_learners import predictions
 from sfumato.bench.metrics import measures, summarise
 from sfumato.bench.synthesis_peers import SYNTHESIZERS, reachable
-from sfumato.grids import Publisher
+from sfumato.grids import PrivPfC, Publisher
 from sfumato.privacy import Seeded
-from sfumato.records.coding import cells_of
+from sfumato.records.coding import Coding, cells_of
 
 EPSILONS = (0.2, 1.0, 5.0)
 OURS = ("marginals", "privbayes", "privpfc")
@@ -130,17 +133,36 @@ def publisher(name: str) -> type[Publisher] | None:
     return next((kind for kind in Publisher.__subclasses__() if kind.mechanism == name), None)
 
 
-def drawn_by(name: str, coded: Coded, train: NDArray[np.intp], epsilon: float, seed: int) -> tuple[Codes, float]:
-    """A table of as many rows as were given, and the seconds it took to make."""
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A synthetic table, the seconds it took, and for a classification grid what is learned from its cells themselves."""
+
+    codes: Codes
+    seconds: float
+    by_cells: dict[str, float] | None = None
+
+
+def drawn_by(name: str, coded: Coded, part: tuple[NDArray[np.intp], NDArray[np.intp]], epsilon: float, seed: int) -> Drawn:
+    """A table of as many rows as were given (the first rows of `part`; the others are held out)."""
+    train, test = part
     if name in SYNTHESIZERS:
-        return SYNTHESIZERS[name].draw(coded.codes[train], coded.sizes, epsilon, seed=seed)
+        return Drawn(*SYNTHESIZERS[name].draw(coded.codes[train], coded.sizes, epsilon, seed=seed))
     kind = publisher(name)
     assert kind is not None, f"there is no publisher {name!r}"
     start = time.perf_counter()
     made = kind(epsilon=epsilon, target=coded.table.target, rows=len(train))
     made.fit(coded.table.frame.iloc[train], schema=coded.table.schema, source=Seeded(seed))
     frame = made.sample(len(train), outside="public")
-    return coded.code(frame), time.perf_counter() - start
+    seconds = time.perf_counter() - start
+    by_cells = _from_cells(made.synopsis, coded, test) if isinstance(made, PrivPfC) else None
+    return Drawn(coded.code(frame), seconds, by_cells)
+
+
+def _from_cells(synopsis: Any, coded: Coded, test: NDArray[np.intp]) -> dict[str, float]:
+    """Logistic regression on the weighted cells of a classification grid: what the grid is for."""
+    leaves = np.maximum(Coding.of(coded.table.schema, target=coded.table.target).leaves(coded.table.frame.iloc[test]), 0)
+    said, scores = predictions(published(synopsis, leaves, 0), coded.sizes[-1], learners=("logistic",))["logistic"]
+    return measures(coded.codes[test][:, -1], said, scores)
 
 
 def general_tables(
@@ -148,9 +170,9 @@ def general_tables(
     quick: bool,
     data: Path | None,
     peers: bool,
+    draws: int,
     progress: Callable[[str], None],
     epsilons: tuple[float, ...] = EPSILONS,
-    draws: int = 2,
 ) -> Figures:
     """By table, ε and mechanism: mean and standard error over the draws, each on a split of its own."""
     names = [name for name in OURS if publisher(name) is not None]
@@ -159,7 +181,7 @@ def general_tables(
     out: Figures = {}
     for table in _tables(quick, data):
         coded = Coded(table.name, table)
-        parts = list(splits(table, 1 if quick else draws))
+        parts = list(splits(table, draws))
         out[table.name] = {}
         floor = summarise([_real(coded, *part) for part in parts])
         for epsilon in (1.0,) if quick else epsilons:
@@ -168,9 +190,10 @@ def general_tables(
             for name in names:
                 found = []
                 for number, (train, test) in enumerate(parts):
-                    drawn, seconds = drawn_by(name, coded, train, epsilon, 900 + number)
-                    figures = compared(coded, coded.codes[train], drawn, coded.codes[test])
-                    found.append(figures | {"seconds": seconds})
+                    drawn = drawn_by(name, coded, (train, test), epsilon, 900 + number)
+                    figures = compared(coded, coded.codes[train], drawn.codes, coded.codes[test])
+                    figures |= {f"LR {k}": v for k, v in (drawn.by_cells or {}).items()}
+                    found.append(figures | {"seconds": drawn.seconds})
                 by_name[name] = summarise(found)
                 said = ", ".join(f"{k} {v:.4f}" for k, v in by_name[name].items() if not k.endswith("_se"))
                 progress(f"{table.name}, ε {epsilon:g}, {name}: {said}")

@@ -1,4 +1,4 @@
-"""How well do classifiers do that were trained on a published table? Decision tree, logistic regression, RBF support
+"""What do classifiers predict that were trained on a published table? Decision tree, logistic regression, RBF support
 vectors.
 
 A published table is a list of weighted cells (codes per column, class, weight); test rows are coded the same way.
@@ -28,14 +28,6 @@ class Published:
     test: NDArray[np.int64]
     sizes: tuple[int, ...]
     ordered: tuple[bool, ...]
-
-
-def misclassification(
-    published: Published, truth: NDArray[np.integer], *, learners: Sequence[str] = LEARNERS, seed: int = 0
-) -> dict[str, float]:
-    """Share of test rows that each learner gets wrong."""
-    said = predictions(published, int(truth.max()) + 1, learners=learners, seed=seed)
-    return {learner: float((predicted != truth).mean()) for learner, (predicted, _) in said.items()}
 
 
 def predictions(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.bench import histograms_accuracy as accuracy
 from sfumato.bench import histograms_data as sets
+from sfumato.bench import histograms_ranges as ranges_part
 from sfumato.bench import histograms_slides as slides
 from sfumato.bench.leave_one_out import OF_HISTOGRAMS, left_out, left_out_table
 from sfumato.histograms.estimation.metrics import KLD_RULE
@@ -23,23 +24,31 @@ from sfumato.histograms.mechanisms.dynamic import dpa_shares
 from sfumato.privacy import NANO, Exact, Meter, Seeded
 from sfumato.registry import mechanism
 
-PARTS = ("leave-one-out",)
 ALL_CELLS = 39  # 13 sets at three ε: the claims on accuracy are about all of them, so they need the public data
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
+PARTS = ("ranges", "leave-one-out")
 Progress = Callable[[str], None]
 
 
 def run(
-    *, quick: bool = False, data: Path | None = None, part: str | None = None, progress: Progress = lambda _: None
+    *,
+    quick: bool = False,
+    data: Path | None = None,
+    part: str | None = None,
+    draws: int | None = None,
+    progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """All figures and claims; the 39 cells of the claims need the public sets in `data`.
 
-    The part `leave-one-out` sets the constants that remain again without each of the sets.
+    The part `leave-one-out` sets the constants that remain again without each of the sets; `ranges` is the fresh ranges.
     """
     if part == "leave-one-out":
-        without = left_out(OF_HISTOGRAMS, data=data, quick=quick, progress=progress)
+        without = left_out(OF_HISTOGRAMS, data=data, quick=quick, draws=draws, progress=progress)
         return {"figures": {"leave one out": without}, "claims": [], "tables": left_out_table(without)}
-    repeats = 1 if quick else 10
+    fresh_ranges = ranges_part.run(quick=quick, data=data, progress=progress)
+    if part == "ranges":
+        return fresh_ranges
+    repeats = draws or (1 if quick else 10)
     epsilons = accuracy.EPSILONS
     real = [] if data is None else sets.real(data)
     cases = [*real, *sets.made()]
@@ -69,14 +78,15 @@ def run(
         "slides": published,
         "seconds": times,
         "audit": audits,
+        **fresh_ranges["figures"],
     }
     tables_of = (("shape", "KLD over AHP's"), ("shape_kept_aside", "KLD over AHP's"), ("ranges", "squared error over AHP's"))
     written = [
-        accuracy.table(f"{name.replace('_', ' ')}, {what}", figures[name], rows[0]["draws"])
+        accuracy.table(f"{name.replace('_', ' ')}, {what}", figures[name], rows[0]["draws"], seen="aside" not in name)
         for (name, what), rows in zip(tables_of, (shape, apart, ranges), strict=True)
     ]
     claims = _claims(figures, largest=max(row["bins"] for row in times))
-    return {"figures": figures, "claims": claims, "tables": "\n\n".join(written)}
+    return {"figures": figures, "claims": [*claims, *fresh_ranges["claims"]], "tables": "\n\n".join(written)}
 
 
 def _claims(figures: dict[str, Any], *, largest: int) -> list[dict[str, Any]]:

@@ -37,6 +37,7 @@ class Constant:
     """A constant that was set by looking at data sets: where it is, what else it could be, and what it is good for.
 
     `measure(data_set, draw)` is smaller where the constant is better, and draws the same noise whatever the constant is.
+    Modules that import the constant by name are in `also`.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Constant:
     measure: Measure
     sets: Sets
     unit: str
+    also: tuple[str, ...] = ()
 
     @property
     def in_use(self) -> Any:
@@ -54,12 +56,15 @@ class Constant:
     @contextmanager
     def set_to(self, value: Any) -> Iterator[None]:
         """Another value for a while."""
-        module, before = import_module(self.module), self.in_use
-        setattr(module, self.attribute, value)
+        before = self.in_use
+        modules = [m for m in map(import_module, (self.module, *self.also)) if hasattr(m, self.attribute)]
+        for module in modules:
+            setattr(module, self.attribute, value)
         try:
             yield
         finally:
-            setattr(module, self.attribute, before)
+            for module in modules:
+                setattr(module, self.attribute, before)
 
 
 def left_out(
@@ -68,7 +73,7 @@ def left_out(
     data: Path | None,
     quick: bool,
     progress: Callable[[str], None],
-    draws: int = 3,
+    draws: int | None = None,
 ) -> dict[str, Any]:
     """By constant and by the set left out: the value in use, the value set without it, and the difference on it."""
     found: dict[str, Any] = {}
@@ -79,7 +84,7 @@ def left_out(
         for value in values:
             with constant.set_to(value):
                 figures[value] = {
-                    name: [constant.measure(data_set, draw) for draw in range(1 if quick else draws)]
+                    name: [constant.measure(data_set, draw) for draw in range(draws or (1 if quick else 3))]
                     for name, data_set in sets.items()
                 }
             progress(f"{constant.name} = {value}: " + ", ".join(f"{k} {np.mean(v):.4f}" for k, v in figures[value].items()))
@@ -184,6 +189,16 @@ def log_error_of(mechanism: str, purpose: str, epsilons: Sequence[float] = (0.01
 
 SHARE, LOGARITHM = "share misclassified", "log error"
 OF_CLASSIFIERS: tuple[Constant, ...] = (
+    Constant(
+        "N ε from which a second grid pays",
+        "sfumato.grids.publishers.automatic",
+        "SECOND",
+        (2_000, 4_000, 8_000),
+        misclassified_by("PrivPfC, tree"),
+        tables,
+        SHARE,
+        ("sfumato.grids.publishers.stacking", "sfumato.classifiers.counting.additive_settings"),
+    ),
     Constant(
         "levels of a tree split for correct records",
         "sfumato.classifiers.counting.tree",

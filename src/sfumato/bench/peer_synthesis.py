@@ -30,6 +30,18 @@ def capped(kind: Any, most: int) -> Any:
     return make
 
 
+def with_last_fit(generator: Any, iterations: int) -> None:
+    """Let the last fit of a model, from which its table is drawn, take so many iterations, whatever those before it took."""
+    fit = generator._fit
+
+    def then_longer(*given: Any, **more: Any) -> Any:
+        found = fit(*given, **more)
+        generator.n_iters = iterations
+        return found
+
+    generator._fit = then_longer
+
+
 def synthesize(job: dict[str, Any], codes: Any, sizes: Any) -> Any:
     """A table as long as the given one, drawn from dpmm's MST or AIM."""
     import pandas as pd
@@ -37,10 +49,8 @@ def synthesize(job: dict[str, Any], codes: Any, sizes: Any) -> Any:
     mst: Any = import_module("dpmm.models.mst")
     aim: Any = import_module("dpmm.models.aim")
     mst.FactoredInference = capped(mst.FactoredInference, int(job["options"]["n_iters"]))
-
     frame = pd.DataFrame({f"c{j}": codes[:, j].astype(np.int64) for j in range(len(sizes))})
-    kind = {"MST": mst.MSTGM, "AIM": aim.AIMGM}[job["method"]]
-    model = kind(
+    model = {"MST": mst.MSTGM, "AIM": aim.AIMGM}[job["method"]](
         epsilon=job["epsilon"],
         delta=job["delta"],
         domain={f"c{j}": int(size) for j, size in enumerate(sizes)},
@@ -48,6 +58,7 @@ def synthesize(job: dict[str, Any], codes: Any, sizes: Any) -> Any:
         n_jobs=1,
         **job["options"],
     )
+    with_last_fit(model.generator, int(job["last"]))
     model.fit(frame)
     return model.generate(n_records=len(frame))[list(frame.columns)].to_numpy(dtype=np.int64)
 
