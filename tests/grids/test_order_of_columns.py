@@ -1,6 +1,7 @@
 """The same table with its columns in another order, or under other names, has the same pool and the same release."""
 
 from collections import Counter
+from math import prod
 
 import numpy as np
 import pandas as pd
@@ -8,14 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.bench.grids_accuracy import PAPER_OPTIONS
+from sfumato.bench.grids_data import encode
+from sfumato.bench.grids_orders import order_claims, order_table, orders
 from sfumato.classifiers import PrivateAdditive
+from sfumato.grids.publishers.automatic import CROWD, automatic
 from sfumato.grids.publishers.privpfc import PrivPfC
 from sfumato.grids.search.pool import crossed_grids, enumerate_grids
 from sfumato.privacy import Seeded
 from sfumato.records.levels import Levels
 from sfumato.tables import Categorical, Numeric, Schema
 
-SHAPES = st.lists(st.sampled_from([(2,), (3,), (2, 4), (2, 4, 8), (2, 5), (3, 7), (4, 8, 16)]), min_size=1, max_size=7)
+SHAPES = st.lists(st.sampled_from([(2,), (3,), (2, 4), (2, 4, 8), (2, 5), (3, 7), (4, 8, 16)]), min_size=1, max_size=6)
 
 
 def column(name, sizes):
@@ -25,13 +30,24 @@ def column(name, sizes):
     return Levels(name, tuple(tuple(f"{name}{n.size}-{i}" for i in range(n.size)) for n in starts), starts)
 
 
+def grids_of(pool):
+    """All grids as (attribute, level) pairs, in the order of the pool."""
+    rows = [
+        (int(i), tuple(zip(family.attributes, levels, strict=True)))
+        for family in pool.families
+        for i, levels in zip(family.index, family.levels.tolist(), strict=True)
+    ]
+    assert [i for i, _ in rows] == list(range(pool.size))
+    return [grid for _, grid in rows]
+
+
 def named(pool, taxonomies):
     """Grids as sets of (name, level), in the order of the pool."""
-    return [frozenset((taxonomies[j].name, level) for j, level in pool.grid(i)) for i in range(pool.size)]
+    return [frozenset((taxonomies[j].name, level) for j, level in grid) for grid in grids_of(pool)]
 
 
 @given(SHAPES, st.integers(1, 300), st.integers(2, 300), st.sampled_from([None, 1, 2, 3]), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_pool_does_not_depend_on_where_columns_stand(shapes, most, cells, widest, data):
     taxonomies = [column(f"c{i}", sizes) for i, sizes in enumerate(shapes)]
     shuffled = data.draw(st.permutations(taxonomies))
@@ -55,20 +71,17 @@ def test_names_decide_nothing(shapes, most, cells, data):
     names = data.draw(st.permutations([t.name for t in taxonomies]))
     renamed = [column(name, sizes) for name, sizes in zip(names, shapes, strict=True)]
     pools = [enumerate_grids(t, most=most, cells=cells) for t in (taxonomies, renamed)]
-    assert {frozenset(pools[0].grid(i)) for i in range(pools[0].size)} == {
-        frozenset(pools[1].grid(i)) for i in range(pools[1].size)
-    }
+    assert {frozenset(grid) for grid in grids_of(pools[0])} == {frozenset(grid) for grid in grids_of(pools[1])}
 
 
 @given(SHAPES, st.integers(1, 200), st.integers(2, 200))
 @settings(max_examples=40, deadline=None)
 def test_of_a_layer_that_does_not_fit_all_grids_of_a_size_are_taken_or_none(shapes, most, cells):
     taxonomies = [column(f"c{i}", sizes) for i, sizes in enumerate(shapes)]
-    every, pool = (enumerate_grids(taxonomies, most=m, cells=cells) for m in (10**6, most))
+    every, pool = (enumerate_grids(taxonomies, most=m, cells=cells) for m in (20_000, most))
 
     def sizes(found):
-        grids = (found.grid(i) for i in range(found.size))
-        return Counter((len(g), int(np.prod([taxonomies[j].sizes[v] for j, v in g]))) for g in grids)
+        return Counter((len(g), prod(taxonomies[j].sizes[v] for j, v in g)) for g in grids_of(found))
 
     all_of, taken = sizes(every), sizes(pool)
     assert all(taken[key] == all_of[key] for key in taken)
@@ -118,3 +131,39 @@ def test_an_additive_model_is_the_same_for_every_order_of_the_columns():
         models.append((model.describe(), model.predict_proba(X)))
     assert models[0][0] == models[1][0]
     assert np.array_equal(models[0][1], models[1][1])
+
+
+def test_the_bench_moves_and_renames_columns_and_nothing_else():
+    frame, columns = table(300)
+    case = encode("made", frame, Schema(columns), "ill")
+    moved, renamed = case.in_order(3), case.renamed(3)
+    names = [a.name for a in moved.attributes]
+    assert names != [a.name for a in case.attributes]
+    assert tuple(moved.schema.names) == (*names, "ill")
+    for j, name in enumerate(names):
+        at = [a.name for a in case.attributes].index(name)
+        assert np.array_equal(moved.records.leaves[:, j], case.records.leaves[:, at])
+        assert moved.records.taxonomies[j].name == name
+    assert np.array_equal(renamed.records.leaves, case.records.leaves)
+    given = [a.name for a in renamed.attributes]
+    assert sorted(given) == sorted(a.name for a in case.attributes) != given
+    assert [t.name for t in renamed.records.taxonomies] == given
+    assert [t.sizes for t in renamed.records.taxonomies] == [t.sizes for t in case.records.taxonomies]
+
+
+def test_the_bench_tells_the_spread_over_orders():
+    frame, columns = table(400)
+    found = orders(encode("made", frame, Schema(columns), "ill"), quick=True, progress=lambda _: None)
+    assert {claim["figure"] for claim in order_claims("made", found) if "other orders" in claim["name"]} == {0.0}
+    assert order_table("made", found).count("| auto, other names |") == 2
+
+
+def test_cells_hold_enough_records_unless_somebody_says_how_many_cells():
+    taxonomies = (Levels.flat("a", ["x", "y"]),)
+
+    def most_cells(**options):
+        chosen = automatic(epsilon=5, rows=10_000, taxonomies=taxonomies, classes=2, options=options)
+        return chosen.most_cells(10_000, 4)
+
+    assert most_cells() == most_cells(cells="auto") == 10_000 // CROWD
+    assert most_cells(cells=PAPER_OPTIONS["cells"]) == 8_000

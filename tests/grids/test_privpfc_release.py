@@ -174,6 +174,8 @@ def test_both_budgets_or_none_are_refused():
         PrivPfC(target="ill", epsilon=1, budgets=PersonBudgets.of([1.0]))
     with pytest.raises(InputError, match="add up to 1"):
         Settings(split=(0.1, 0.2, 0.3))
+    with pytest.raises(InputError, match="crowd"):
+        Settings(crowd=-1)
     with pytest.raises(InputError, match="roster"):
         PrivPfC(target="ill", budgets=PersonBudgets.of([1.0])).fit(helpers.frame(9), schema=helpers.schema())
 

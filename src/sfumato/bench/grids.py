@@ -135,8 +135,8 @@ def _orders(data: Path, claims: Claims, quick: bool, progress: Callable[[str], N
         found[name] = orders(case, quick=quick, progress=progress)
         claims += order_claims(name, found[name])
         if not quick:
-            fine = [round(0.2 * 1.02**i, 4) for i in range(6)]
-            found[f"{name}, sweep"] = sweep(case, epsilons=fine, repeats=3, draws=4, progress=progress)
+            fine = [round(0.2 * 1.02**i, 4) for i in range(5)]
+            found[f"{name}, sweep"] = sweep(case, epsilons=fine, repeats=3, draws=3, progress=progress)
     return found
 
 

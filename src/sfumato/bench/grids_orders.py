@@ -31,9 +31,9 @@ def orders(case: Case, *, quick: bool, progress: Progress) -> dict[str, Any]:
     else:
         ways = {
             "as published, other orders": (6, {"epsilons": EPSILONS, "repeats": 3, "draws": 1}),
-            "auto": (1, {"epsilons": EPSILONS, "repeats": 5, "draws": 2}),
-            "auto, other orders": (3, {"epsilons": (0.1, 0.5), "repeats": 2, "draws": 2}),
-            "auto, other names": (4, {"epsilons": (0.1,), "repeats": 4, "draws": 4}),
+            "auto": (1, {"epsilons": EPSILONS, "repeats": 3, "draws": 2}),
+            "auto, other orders": (3, {"epsilons": (0.1, 0.5), "repeats": 1, "draws": 1}),
+            "auto, other names": (4, {"epsilons": (0.1,), "repeats": 3, "draws": 5}),
         }
     found = {}
     for way, (count, how) in ways.items():

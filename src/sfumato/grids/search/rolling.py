@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +70,7 @@ class Rolling:
         flat = table.reshape(prod(shape[:axis]), shape[axis], -1)
         for finer in range(level, target, -1):
             step = self._step(j, finer)
-            out = np.empty((flat.shape[0], step.nodes, flat.shape[2]), dtype=np.int64)
+            out = np.empty((flat.shape[0], step.nodes, flat.shape[2]), dtype=table.dtype)
             step.sum(flat, out)
             flat = out
         return flat.reshape(*shape[:axis], -1, *shape[axis + 1 :])
@@ -129,7 +130,7 @@ class Rolling:
         for starts, steps in reversed(ladders):
             # The attribute moves from the last axis to the first: its nodes are then long rows, which add up fast.
             columns = table.reshape(-1, starts[-1] - starts[-2]).T
-            table = np.empty((1, starts[-1], columns.shape[1]), dtype=np.int64)
+            table = np.empty((1, starts[-1], columns.shape[1]), dtype=columns.dtype)
             table[0, starts[-2] :] = columns
             for step, fine, coarse in steps:
                 step.sum(table[:, fine], table[:, coarse])
@@ -142,11 +143,17 @@ class Rolling:
         """Scores of cells, summed over the last axis; tables and their numbers per cell are on the one before it."""
         if self.numbers > 1:
             apart = table.reshape(*table.shape[:-2], -1, self.numbers, table.shape[-1])
-            return _sum_last(self.quality.units(*top_two(np.moveaxis(apart, -2, 0))))
-        gap = np.abs(table)
+            first, second = top_two(np.moveaxis(apart, -2, 0))
+            return _sum_last(self.quality.units(first.astype(np.int64), second.astype(np.int64)))
+        gap = np.abs(table).astype(np.int64)
         if self.values is not None:
             return _sum_last(self.values.take(gap, mode="wrap"))
         return _sum_last(gap) * (SCALE // 2) - _sum_last(self.quality.lost.take(gap, mode="clip"))
+
+    @property
+    def number(self) -> type[np.signedinteger[Any]]:
+        """The type of counts: 32 bits where no sum can pass them, which add up faster. Scores have 64."""
+        return np.int32 if self.total < 1 << 31 else np.int64
 
     @cached_property
     def values(self) -> Units | None:

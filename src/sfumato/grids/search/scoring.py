@@ -63,7 +63,7 @@ def _score(
     counting = clock() - began
     for job in _jobs(pool, records.taxonomies, rows.size, rows.numbers):
         start = clock()
-        table = rows.count(job.attributes, job.levels)
+        table = rows.count(job.attributes, job.levels).astype(rolling.number, copy=False)
         counting += clock() - start
         _score_job(job, table, alike)
     alike.finish()
@@ -98,7 +98,7 @@ class _Job:
 def _score_job(job: _Job, table: Table, alike: _Alike) -> None:
     alike.add(job, table)
     for axis, other in job.margins:
-        margin = np.add.reduce(table, axis=axis + 1)
+        margin = np.add.reduce(table, axis=axis + 1, dtype=table.dtype)
         left = (*job.levels[:axis], *job.levels[axis + 1 :])
         for i, (j, now, target) in enumerate(zip(other.attributes, left, other.levels, strict=True), start=1):
             margin = alike.rolling.coarsen(margin, i, j, now, target)
