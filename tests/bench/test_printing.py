@@ -2,7 +2,7 @@
 
 import pytest
 
-from sfumato.bench import classify, grids, run_bench
+from sfumato.bench import classify, grids, histograms, run_bench
 from sfumato.bench.classify_methods import METHODS
 from sfumato.bench.grids_accuracy import summary
 from sfumato.bench.printing import MARK, TUNED, cell, markdown, tuned
@@ -22,7 +22,7 @@ def test_only_what_was_tuned_there_is_marked(method, data_set, marked):
 
 
 def test_marked_classifiers_exist():
-    known = {name.split(",")[0] for name in METHODS} | {"HistogramClassifier", "privpfc", "auto"}
+    known = {name.split(",")[0] for name in METHODS} | {"HistogramClassifier", "privpfc", "auto", "marginals"}
     assert set(TUNED) <= known
 
 
@@ -50,7 +50,8 @@ def test_a_learner_is_not_chosen_by_the_rows_that_measure_it():
     assert told["draws"] == 4
 
 
-def test_draws_are_asked_for_where_a_bench_has_them():
+def test_draws_are_asked_for_where_a_bench_has_them(monkeypatch):
+    monkeypatch.setattr(histograms, "OF_HISTOGRAMS", histograms.OF_HISTOGRAMS[-1:])
     found = run_bench("histograms", quick=True, part="leave-one-out", draws=2)
     assert all(f["draws"] == 2 for by_set in found["figures"]["leave one out"].values() for f in by_set.values())
     assert "| set without it |" in found["tables"]

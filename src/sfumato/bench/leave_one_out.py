@@ -220,6 +220,15 @@ OF_CLASSIFIERS: tuple[Constant, ...] = (
 )
 OF_HISTOGRAMS: tuple[Constant, ...] = (
     Constant(
+        "error that bins may have in common",
+        "sfumato.histograms.mechanisms.shape",
+        "UNSURE",
+        (0.25, 0.5, 1.0),
+        log_error_of("auto", "shape"),
+        histograms,
+        LOGARITHM,
+    ),
+    Constant(
         "mean noises that a cut must win",
         "sfumato.histograms.mechanisms.dawa",
         "PATIENCE",

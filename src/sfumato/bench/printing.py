@@ -19,6 +19,7 @@ TUNED: dict[str, tuple[str, ...]] = {
     "PrivPfC": ("adult", "bank"),
     "privpfc": ("adult", "bank"),
     "auto": ("adult", "bank"),
+    "marginals": ("adult", "bank", "census"),
     "PrivateNaiveBayes": ("adult", "bank"),
     "PrivateDecisionTree": ("adult", "bank"),
     "PrivateForest": ("adult", "bank"),
