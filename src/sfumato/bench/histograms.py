@@ -27,7 +27,7 @@ from sfumato.registry import mechanism
 
 ALL_CELLS = 39  # 13 sets at three ε: the claims on accuracy are about all of them, so they need the public data
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-PARTS = ("ranges", "leave-one-out")
+PARTS = ("shape", "ranges", "leave-one-out")
 Progress = Callable[[str], None]
 
 
@@ -49,7 +49,7 @@ def run(
         return {"figures": {"leave one out": without}, "claims": [], "tables": left_out_table(without)}
     if part == "shape":
         return shape_part.run(quick=quick, data=data, draws=draws, progress=progress)
-    fresh_ranges = ranges_part.run(quick=quick, data=data, progress=progress)
+    fresh_ranges = ranges_part.run(quick=quick, data=data, draws=draws, progress=progress)
     if part == "ranges":
         return fresh_ranges
     fresh_shape = shape_part.run(quick=quick, data=data, draws=draws, progress=progress)
