@@ -7,8 +7,7 @@ hinge of half-width 1/2 (curvature 1); both have |l'| <= 1.
 NumPy does along a contiguous axis: halves, down to runs of 128 with 8 sums each) is off by less than ``u (21 + log2 n)``
 times the sum of their sizes; in any order by at most ``u n`` times it. So the margin ``z·f`` of k terms is off by at most
 ``δ = u t(k) Σ_j |z_j f_j|``, where t is the smaller of the two, which moves the slope by at most δ times the largest second
-derivative within δ of the margin. An offset is added to the margin as the float64 it is, which costs u times the sum (twice
-that is taken). Evaluating the slope adds 4 u (the hyperbolic tangent is assumed within 4 units in the
+derivative within δ of the margin. Evaluating the slope adds 4 u (the hyperbolic tangent is assumed within 4 units in the
 last place), its weight u, the sums over the rows of a block and over the blocks ``42 + log2 n`` together. A row has norm at
 most one, so the error has at most norm ``Σ_u w_u (u (47 + log2 n) + c_u δ_u)``; adding penalty and noise costs a few u more.
 `Objective.gradient` returns that number, a little widened for its own rounding. In `WIDE` numbers (80 bits on most machines)
@@ -82,8 +81,6 @@ class Objective:
         What each row weighs.
     penalty : float
         The factor λ of ‖f‖²/2.
-    offset : float array, optional
-        What is added to each row's margin: ``y o(x)`` for a public function o, such as the score of a released model.
 
     Examples
     --------
@@ -97,28 +94,22 @@ class Objective:
     signed: Any
     weights: Floats
     penalty: float
-    offset: Floats | None = None
-
-    def margins(self, f: Floats) -> Floats:
-        """The margin of every row at `f`."""
-        found = self.signed @ f
-        return np.asarray(found if self.offset is None else found + self.offset)
 
     def value(self, f: Floats, noise: Floats) -> float:
         """The objective at `f`, with the noise ``b·f``."""
-        loss = loss_value(self.kind, self.margins(f))
+        loss = loss_value(self.kind, self.signed @ f)
         return float(np.dot(self.weights, loss) + 0.5 * self.penalty * f @ f + noise @ f)
 
     def newton(self, f: Floats, noise: Floats) -> tuple[Floats, Floats]:
         """Gradient, as fast as it comes, and Newton step at `f`."""
-        margin = self.margins(f)
+        margin = self.signed @ f
         slope = loss_slope(self.kind, margin)
         gradient = np.asarray(self.signed.T @ (self.weights * slope) + self.penalty * f + noise)
         return gradient, np.linalg.solve(self._penalised(loss_bend(self.kind, margin)), gradient)
 
     def hessian(self, f: Floats) -> Floats:
         """The matrix of second derivatives at `f`."""
-        return self._penalised(loss_bend(self.kind, self.margins(f)))
+        return self._penalised(loss_bend(self.kind, self.signed @ f))
 
     def gradient(self, f: Floats, noise: Floats, *, numbers: type[Any] = np.float64) -> tuple[Floats, float]:
         """The gradient at `f`, with the noise, and how far from the true one its norm may be; computed in these numbers."""
@@ -143,27 +134,20 @@ class Objective:
         for start in range(0, self.weights.size, _BLOCK):
             rows, weights = self.signed[start : start + _BLOCK].astype(f.dtype), self.weights[start : start + _BLOCK]
             each = rows * f
-            margin, reach = self._moved(each.sum(axis=1), start)
+            margin = each.sum(axis=1)
             slope = loss_slope(self.kind, margin)
             part = np.multiply(rows.T, weights * slope, order="C").sum(axis=1)
-            yield part, margin, slope, weights, np.abs(each, out=each).sum(axis=1) * terms + reach
+            yield part, margin, slope, weights, np.abs(each, out=each).sum(axis=1) * terms
 
     def _sparse_sums(self, f: NDArray[Any]) -> Iterator[tuple[Any, Any, Any, Floats, Any]]:
         """The same, all rows at once."""
         rows = self.signed.astype(f.dtype)
         columns, longest = rows.tocsc(), int(np.diff(rows.indptr).max(initial=0))
-        margin, reach = self._moved(rows @ f, 0)
+        margin = rows @ f
         slope = loss_slope(self.kind, margin)
         each, ends = columns.data * (self.weights * slope)[columns.indices], columns.indptr
         part = np.array([each[ends[j] : ends[j + 1]].sum() for j in range(f.size)], dtype=f.dtype)
-        yield part, margin, slope, self.weights, abs(rows) @ np.abs(f) * longest + reach
-
-    def _moved(self, margin: Any, start: int) -> tuple[Any, Any]:
-        """Margins of the rows from `start` on with their offset, and what rounding that one sum can cost, in units of u."""
-        if self.offset is None:
-            return margin, 0.0
-        moved = margin + self.offset[start : start + len(margin)].astype(margin.dtype)
-        return moved, 2 * np.abs(moved)
+        yield part, margin, slope, self.weights, abs(rows) @ np.abs(f) * longest
 
     def _penalised(self, bend: Floats) -> Floats:
         weights = self.weights * bend
