@@ -86,6 +86,7 @@ STATED = {
     "classifiers.counting.histogram": {
         "grids.published.classifier",
         "grids.published.cuts",
+        "grids.published.joint",
         "grids.published.network",
         "grids.published.synopsis",
         "grids.publishers.base",

@@ -36,6 +36,7 @@ _HOMES = {
     "TopValues": "sfumato.statistics.top_result",
     "Synopsis": "sfumato.grids.published.synopsis",
     "Network": "sfumato.grids.published.network",
+    "Joint": "sfumato.grids.published.joint",
 }
 
 

@@ -84,9 +84,18 @@ def test_a_peer_that_always_fails_is_an_error(library):
         Peer(library, (_setting("Stump", "codes", ()), {})).misclassification(census(300), 0.5, repeats=1)
 
 
-def test_the_best_setting_is_the_best_mean():
-    answers = [{"name": n, "wrong": w, "seconds": [1.0, 1.0]} for n, w in (("a", [0.1, 0.4]), ("b", [0.2, 0.2]))]
-    assert best_setting(answers)["setting"] == "b"
+def test_no_row_both_chooses_a_setting_and_measures_it():
+    rows, classes = np.arange(8), np.zeros(8, dtype=int)
+    even = (rows % 2).astype(int)  # wrong on the odd rows only
+    said = {"predicted_0_0": even, "predicted_1_0": 1 - even, "predicted_2_0": (rows >= 6).astype(int)}
+    said |= {f"scores_{place}_0": np.eye(2)[said[f"predicted_{place}_0"]] for place in range(3)}
+    answers = [{"name": name, "seconds": [1.0]} for name in ("a", "b", "c")]
+    lucky = best_setting(answers[:2], said, [(rows, classes)])
+    assert lucky["setting"] == "a / b"
+    assert lucky["mean"] == 1.0  # each is right on the half that chose it, and wrong on the other
+    assert (
+        best_setting([answers[2]], {k.replace("_2_", "_0_"): v for k, v in said.items()}, [(rows, classes)])["mean"] == 0.25
+    )
 
 
 def test_the_runner_needs_nothing_of_this_package():

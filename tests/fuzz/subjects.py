@@ -185,7 +185,7 @@ def _subjects() -> dict[str, Subject]:
                 found[f"{name}, own budgets"] = (partial(estimated, name), tables.rostered)
     found["PrivateSearch"] = (searched, tables.tables)
     found["PrivateForest, three trees"] = (partial(estimated, "PrivateForest", trees=3, rows=5000), tables.plain)
-    for name in ("PrivPfC", "DiffGen", "PPH", "PrivBayes", "UniformGrid"):
+    for name in ("PrivPfC", "DiffGen", "PPH", "PrivBayes", "PrivMarginals", "UniformGrid"):
         found[name] = (partial(published, name), tables.tables)
     found["PrivBayes, bits"] = (partial(published, "PrivBayes", encoding="gray"), tables.tables)
     found["PrivPfC, two grids"] = (partial(published, "PrivPfC", grids=2), tables.tables)

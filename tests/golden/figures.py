@@ -143,7 +143,7 @@ def published() -> dict[str, Any]:
     """Grids and synthetic rows by every publisher."""
     found: dict[str, Any] = {}
     table = patients()
-    for kind in (grids.PrivPfC, grids.DiffGen, grids.PPH, grids.PrivBayes, grids.UniformGrid):
+    for kind in (grids.PrivPfC, grids.DiffGen, grids.PPH, grids.PrivBayes, grids.PrivMarginals, grids.UniformGrid):
         made = kind(epsilon=1, target="ill").fit(table, schema=SCHEMA, source=Seeded(9))
         found[kind.__name__] = [made.synopsis.guarantee.nano, made.sample(40).astype(str).to_numpy().tolist()]
     return found

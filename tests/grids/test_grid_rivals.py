@@ -128,8 +128,10 @@ def test_preview_reads_nothing_and_its_options_run_within_their_charge():
 
 def test_preview_with_a_roster_charges_each_group_its_own_budget():
     budgets = PersonBudgets.from_tiers({"open": (1, 1000), "strict": (0.1, 2000)})
-    (option,) = preview_synthesize(schema=helpers.schema(), target="ill", budgets=budgets)
-    assert option.charge.people.tolist() == budgets.levels.tolist()
+    options = preview_synthesize(schema=helpers.schema(), target="ill", budgets=budgets)
+    assert [o.mechanism for o in options] == ["privpfc", "marginals"]
+    for option in options:
+        assert option.charge.people.tolist() == budgets.levels.tolist()
 
 
 def test_wrong_parameters_are_refused():

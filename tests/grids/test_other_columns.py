@@ -6,7 +6,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import InputError
-from sfumato.grids import PrivBayes, PrivPfC, Synopsis, preview_synthesize
+from sfumato.grids import PrivMarginals, PrivPfC, Synopsis, preview_synthesize
 from sfumato.grids.published.marginals import unfolded, widths
 from sfumato.grids.publishers.task import Task
 from sfumato.privacy import NANO, Meter, PersonBudgets, Seeded
@@ -175,11 +175,11 @@ def test_unfolded_shares_beat_the_counts_where_noise_is_large_and_equal_them_whe
 def test_the_purpose_decides_what_is_taken():
     asked = {"schema": SCHEMA, "target": "rent", "epsilon": 1.0}
     assert preview_synthesize(**asked)[0].mechanism == "privpfc"
-    assert preview_synthesize(**asked, purpose="general")[0].mechanism == PrivBayes.mechanism
+    assert preview_synthesize(**asked, purpose="general")[0].mechanism == PrivMarginals.mechanism
     with pytest.raises(InputError, match="'classification' or 'general'"):
         preview_synthesize(**asked, purpose="fun")
     opened = sf.open(table(500), schema=SCHEMA, epsilon=4, rows=500, noise=Seeded(1))
     assert opened.synthesize(target="rent", epsilon=1).mechanism == "privpfc"
-    assert opened.synthesize(target="rent", epsilon=1, purpose="general").mechanism == "privbayes"
+    assert opened.synthesize(target="rent", epsilon=1, purpose="general").mechanism == "marginals"
     with pytest.raises(InputError, match="one of 'classification', 'general'"):
         opened.synthesize(target="rent", epsilon=1, purpose="shape")

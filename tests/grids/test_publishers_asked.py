@@ -70,7 +70,7 @@ def test_who_cannot_weigh_people_says_so(kind):
     table = sf.open(frame, schema=helpers.schema(), budgets=roster, ledger=":memory:")
     with pytest.raises(InputError, match="personal budgets"):
         table.synthesize(target="ill", share=0.5, mechanism=kind.mechanism)
-    assert [o.mechanism for o in table.preview("synthesize", target="ill", share=0.5)] == ["privpfc"]
+    assert [o.mechanism for o in table.preview("synthesize", target="ill", share=0.5)] == ["privpfc", "marginals"]
 
 
 # --- offers -------------------------------------------------------------------------------------------------------------
@@ -138,6 +138,7 @@ def test_a_publisher_from_outside_is_offered_and_released():
 # --- public sizes -------------------------------------------------------------------------------------------------------
 
 MANY = sf.Schema({f"c{i}": sf.Categorical(["a", "b"]) for i in range(200)} | {"ill": sf.Categorical(["no", "yes"])})
+MORE = sf.Schema({f"c{i}": sf.Categorical(["a", "b"]) for i in range(300)} | {"ill": sf.Categorical(["no", "yes"])})
 HUGE = sf.Schema({"x": sf.Numeric(0, 1, bins=1_000_000), "ill": sf.Categorical(["no", "yes"])})
 FINE = sf.Schema({"x": sf.Numeric(0, 1, bins=100_000), "y": sf.Numeric(0, 1, bins=35_000)})
 
@@ -147,6 +148,8 @@ FINE = sf.Schema({"x": sf.Numeric(0, 1, bins=100_000), "y": sf.Numeric(0, 1, bin
     [
         (MANY, 1, "privbayes", {}, "1,353,400 candidates"),
         (HUGE, 1, "auto", {}, "1,000,002 cells"),
+        (MORE, 1, "marginals", {}, "45,150 pairs"),
+        (helpers.schema(), 1e-5, "marginals", {}, "too small"),
         (helpers.schema(), 1, "privbayes", {"score": "F"}, "binary"),
         (helpers.schema(), 1, "privpfc", {"most": 2.5}, "pool"),
         (helpers.schema(), 1, "privpfc", {"most": "lots"}, "pool"),
@@ -172,7 +175,7 @@ def test_what_public_facts_rule_out_is_refused_in_the_preview(schema, epsilon, m
 
 def test_others_that_cannot_are_left_out_of_the_preview():
     found = preview_synthesize(schema=MANY, target="ill", epsilon=1)
-    assert [o.mechanism for o in found] == ["privpfc", "diffgen", "pph", "uniform-grid"]
+    assert [o.mechanism for o in found] == ["privpfc", "diffgen", "pph", "marginals", "uniform-grid"]
     with pytest.raises(InputError, match="too small"):
         preview_synthesize(schema=helpers.schema(), target="ill", epsilon=1e-8)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sfumato.audit.cases_rivals import release
-from sfumato.grids import PPH, DiffGen, PrivBayes, PrivPfC, UniformGrid
+from sfumato.grids import PPH, DiffGen, PrivBayes, PrivMarginals, PrivPfC, UniformGrid
 from sfumato.privacy import NANO, Meter
 from sfumato.records.records import Records
 from sfumato.tables import PrivacyUnit, Schema
@@ -25,6 +25,8 @@ MAKERS = {
     "privbayes, vanilla": lambda: PrivBayes(epsilon=2, target="ill", rows=3000, encoding="vanilla"),
     "privbayes, binary": lambda: PrivBayes(epsilon=2, target="ill", rows=3000, encoding="binary"),
     "privbayes, gray": lambda: PrivBayes(epsilon=2, target="ill", rows=3000, encoding="gray"),
+    "marginals": lambda: PrivMarginals(epsilon=2, target="ill"),
+    "marginals, public rows": lambda: PrivMarginals(epsilon=2, target="ill", rows=3000, select=0.5),
     "uniform grid": lambda: UniformGrid(epsilon=2, target="ill"),
     "one grid": lambda: PrivPfC(epsilon=2, target="ill", grids=1, most=50),
     "two grids": lambda: PrivPfC(epsilon=2, target="ill", grids=2, most=50, rows=3000),

@@ -34,7 +34,7 @@ def tables(size):
     yield np.full(size, 3, dtype=np.int64)
 
 
-SIZES = {"auto_shape": 520, "auto_ranges": 520}
+SIZES = {"auto_shape": 140}
 
 
 @pytest.mark.parametrize("name", NAMES)

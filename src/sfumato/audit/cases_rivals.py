@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sfumato.audit.cases_classifiers import SIDES, TIED, Rows, pair_of
 from sfumato.audit.registry import register
 from sfumato.audit.transcripts import Fit, transcript_case
+from sfumato.grids.published.joint import Joint
 from sfumato.grids.published.network import Network
 from sfumato.grids.publishers.task import Task
 from sfumato.privacy import Exact, Meter
@@ -29,6 +30,9 @@ def release(make: Callable[[], Any], schema: Schema) -> Fit[Records]:
 
     def fit(records: Records, meter: Meter) -> list[NDArray[Any]]:
         made = make().release(Exact(records), task, meter)
+        if isinstance(made, Joint):
+            tables = [m.noisy for m in (*made.ones, *made.tables)]
+            return [np.array(repr([m.columns for m in made.tables])), np.array(made.size), *tables]
         if isinstance(made, Network):
             return [np.array(repr(made.links)), np.array(made.size), *made.tables]
         return [np.array(repr(made.grid)), np.array(made.size or 0.0), made.noisy, np.array(repr(made.parameters))]
@@ -37,7 +41,7 @@ def release(make: Callable[[], Any], schema: Schema) -> Fit[Records]:
 
 
 def _releases() -> None:
-    from sfumato.grids import PPH, DiffGen, PrivBayes, PrivPfC, UniformGrid
+    from sfumato.grids import PPH, DiffGen, PrivBayes, PrivMarginals, PrivPfC, UniformGrid
 
     def case(name: str, make: Callable[[], Any], schema: Schema, rows: Rows, words: str) -> None:
         register(transcript_case(name, release(make, schema), pair_of(schema, rows), words))
@@ -66,6 +70,13 @@ def _releases() -> None:
         wide,
         gray,
         parents,
+    )
+    case(
+        "marginals",
+        lambda: PrivMarginals(epsilon=3, target="ill", rows=18, select=0.6),
+        _TWO,
+        fits,
+        "a record that ties one pair of columns closer and not another",
     )
     surer = "a record that makes the divided grid better than the undivided one; without it they are equal"
     case("privpfc-estimator", lambda: PrivPfC(epsilon=3, target="ill", grids=1), _SIDE, SIDES, surer)

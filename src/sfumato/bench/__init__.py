@@ -35,6 +35,7 @@ def run_bench(
     plots: Path | None = None,
     peers: bool = False,
     part: str | None = None,
+    draws: int | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Run one bench by name.
@@ -53,13 +54,17 @@ def run_bench(
         Run other libraries too, where they are installed.
     part : str, optional
         One part of a long bench.
+    draws : int, optional
+        How many splits or draws every figure is the mean of, where the bench lets one say: fewer take less time, and the
+        tables say how many there were.
     progress : callable
         Is told in words what is being done.
 
     Returns
     -------
     dict
-        Its name, the machine, the figures, and the claims with what was measured and whether each holds.
+        Its name, the machine, the figures, the claims with what was measured and whether each holds, and the figures as
+        tables in Markdown where the bench writes some.
     """
     if name not in NAMES or find_spec(f"sfumato.bench.{name}") is None:
         raise InputError(f"there is no bench {name!r}; there are {', '.join(NAMES)}")
@@ -71,8 +76,12 @@ def run_bench(
         raise InputError(
             f"bench {name!r} has no part {part!r}; it has {', '.join(parts) or 'one part only: leave --part out'}"
         )
-    wanted = {"quick": quick, "data": data, "progress": progress, "peers": peers, "part": part}
+    wanted = {"quick": quick, "data": data, "progress": progress, "peers": peers, "part": part, "draws": draws}
     known = inspect.signature(module.run).parameters
+    if draws is not None and ("draws" not in known or draws < 1):
+        raise InputError(
+            f"bench {name!r} has its own number of draws; leave --draws out" if draws > 0 else "--draws is 1 or more"
+        )
     if data is not None and "data" not in known:
         raise InputError(f"bench {name!r} makes its own data; leave --data out")
     found: dict[str, Any] = module.run(**{k: v for k, v in wanted.items() if k in known})
@@ -89,4 +98,5 @@ def run_bench(
         "machine": {"python": platform.python_version(), "system": platform.system(), "cpu": platform.machine()},
         "figures": found["figures"],
         "claims": found["claims"],
+        "tables": found.get("tables", ""),
     }

@@ -1,9 +1,9 @@
-"""The methods of the classification bench by name, and the misclassification of one of them on some splits."""
+"""The methods of the classification bench by name, and how well one of them does on some splits."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sfumato import classifiers as c
 from sfumato.bench.classify_data import Table
 from sfumato.bench.classify_noise_free import NoiseFree
+from sfumato.bench.metrics import measures, summarise
 from sfumato.privacy import Seeded
 
 Make = Callable[[dict[str, Any]], Any]
@@ -67,11 +68,11 @@ def splits(table: Table, count: int) -> Iterator[tuple[NDArray[np.intp], NDArray
 
 
 def misclassification(make: Any, table: Table, epsilon: float, *, repeats: int, **options: Any) -> dict[str, Any]:
-    """Mean and standard deviation over the splits, and seconds per fit; a peer measures itself, on the same splits."""
+    """Figures over the splits (see `told`); a peer measures itself, on the same splits."""
     if hasattr(make, "misclassification"):
         return dict(make.misclassification(table, epsilon, repeats=repeats, **options))
     X, y = table.features, table.labels
-    wrong, seconds = [], []
+    found, seconds = [], []
     for number, (train, test) in enumerate(splits(table, repeats)):
         arguments = {
             "epsilon": epsilon,
@@ -84,5 +85,26 @@ def misclassification(make: Any, table: Table, epsilon: float, *, repeats: int, 
         start = time.perf_counter()
         model.fit(X.iloc[train], y[train])
         seconds.append(time.perf_counter() - start)
-        wrong.append(float((model.predict(X.iloc[test]) != y[test]).mean()))
-    return {"mean": float(np.mean(wrong)), "sd": float(np.std(wrong)), "seconds": float(np.mean(seconds))}
+        found.append(measured(model, X.iloc[test], y[test]))
+    return told(found, seconds)
+
+
+def measured(model: Any, X: Any, y: NDArray[Any]) -> dict[str, float]:
+    """Share of errors, area under the curve and balanced accuracy of a fitted model on rows held out."""
+    place = {label: code for code, label in enumerate(model.classes_)}
+    truth = np.array([place.get(label, -1) for label in y])
+    said = np.array([place[label] for label in model.predict(X)])
+    scores = model.predict_proba(X) if hasattr(model, "predict_proba") else model.decision_function(X)
+    return measures(truth, said, scores)
+
+
+def told(draws: Sequence[Mapping[str, float]], seconds: Sequence[float]) -> dict[str, Any]:
+    """What a table says of one cell: the share misclassified as `mean`, `sd` and `se`, the other measures with theirs.
+
+    >>> found = told([{"error": 0.1, "auc": 0.9}, {"error": 0.3, "auc": 0.7}], [1.0, 3.0])
+    >>> {k: round(v, 3) for k, v in found.items()}
+    {'mean': 0.2, 'sd': 0.1, 'se': 0.1, 'auc': 0.8, 'auc_se': 0.1, 'draws': 2, 'seconds': 2.0}
+    """
+    found = summarise(draws)
+    error = {"mean": found.pop("error"), "sd": float(np.std([d["error"] for d in draws])), "se": found.pop("error_se")}
+    return error | found | {"seconds": float(np.mean(seconds))}

@@ -42,7 +42,6 @@ class NoiseFree(PrivateClassifier):
         self.model_ = model.fit(one_hot(rows.leaves, rows.taxonomies), rows.classes)
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:
-        scores = np.full((len(leaves), self.classes_.size), -1.0)
-        found = self.model_.predict(one_hot(leaves, self._coding.taxonomies))
-        scores[np.arange(len(leaves)), found] = 1.0
-        return scores
+        shares = np.zeros((len(leaves), self.classes_.size))
+        shares[:, self.model_.classes_] = self.model_.predict_proba(one_hot(leaves, self._coding.taxonomies))
+        return np.log(np.maximum(shares, 1e-12))

@@ -31,7 +31,8 @@ def draw_errors(name: str, found: dict[str, Any], path: Path) -> None:
         ax.minorticks_off()
         ax.set_xlabel("ε")
         ax.legend(fontsize=7, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.13), handlelength=3.5)
-    axes[0, 0].set_ylabel("share misclassified")
+    draws = sorted({v["draws"] for by_epsilon in found.values() for v in by_epsilon.values()})
+    axes[0, 0].set_ylabel(f"share misclassified, mean ± standard error of {' to '.join(map(str, draws))} splits")
     axes[0, 0].set_title(f"{name}: models of this library", fontsize=10)
     if others:
         axes[0, 1].set_title(f"{name}: rivals and other libraries", fontsize=10)
@@ -53,7 +54,7 @@ def _lines(ax: Any, panel: dict[str, Any]) -> None:
         ax.errorbar(
             [float(e) for e in by_epsilon],
             means,
-            yerr=[v["sd"] for v in by_epsilon.values()],
+            yerr=[v["se"] or 0.0 for v in by_epsilon.values()],
             label=method,
             color=COLOURS[number % len(COLOURS)],
             linestyle=("-", "--", "-.")[number // len(COLOURS) % 3],

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from sfumato.bench.classify_data import Table
 from sfumato.bench.grids_accuracy import RIVALS, evaluate, rival
 from sfumato.bench.grids_data import encode
+from sfumato.bench.printing import said
 
 NAMES = {"diffgen": "DiffGen", "pph": "PPH", "privbayes": "PrivBayes", "uniform-grid": "UniformGrid"}
+FIGURES = ("sd", "se", "auc", "auc_se", "balanced", "balanced_se")
 LEARNERS = {"tree": "tree", "logistic": "logistic", "svm": "SVM"}
 
 
@@ -36,8 +38,9 @@ def published_rivals(
             result = evaluate(case, rival(case, name), epsilons=(epsilon,), repeats=repeats, draws=1, learners=learners)
             seconds = (time.perf_counter() - start) / repeats
             for learner in learners:
-                figures = {"mean": result[str(epsilon)][learner], "sd": result[str(epsilon)][f"{learner}_sd"]}
+                told = result[str(epsilon)]
+                figures = {"mean": told[learner], **{k: told[f"{learner}_{k}"] for k in FIGURES}, "draws": told["draws"]}
                 label = f"{NAMES[name]}, {LEARNERS[learner]}"
                 found.setdefault(label, {})[f"{epsilon:g}"] = {**figures, "seconds": seconds}
-                progress(f"{table.name}, ε {epsilon:g}, {label}: {figures['mean']:.4f} ± {figures['sd']:.4f}")
+                progress(f"{table.name}, ε {epsilon:g}, {label}: {said(figures)}")
     return found

@@ -1,9 +1,9 @@
 """Estimator against estimator: ours at its defaults, another library's at its best setting, on the same splits.
 
 ``python -m sfumato.bench.classify_versus --data FOLDER`` measures Adult and Bank (without a folder the synthetic census) and
-prints a table in Markdown: misclassification, mean ± standard deviation over five stratified 80/20 splits. The peers run in
-environments of their own (`peer_environments`); "best" is the best mean per ε among the settings of `classify_peers`, which
-a private user could not choose that way.
+prints a table in Markdown: misclassification, mean ± standard error over five stratified 80/20 splits, then the same for the
+area under the curve. The peers run in environments of their own (`peer_environments`), each at the best of the settings of
+`classify_peers` per ε, chosen on other held-out rows than those that measure it; a private user could not choose that way.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from sfumato.bench.classify_data import Table, census, real_table
 from sfumato.bench.classify_methods import METHODS, misclassification
 from sfumato.bench.classify_peers import PEERS, available
+from sfumato.bench.printing import all_measures, said
 
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0)
 PAIRS = {
@@ -36,9 +37,11 @@ def run(
     data: Path | None = None,
     progress: Callable[[str], None] = lambda _: None,
     pairs: Mapping[str, str] = PAIRS,
+    draws: int | None = None,
 ) -> dict[str, Any]:
     """Figures per table, estimator and ε, and one claim for each that we are at least as good."""
     repeats, epsilons = (1, (0.1, 1.0)) if quick else (5, EPSILONS)
+    repeats = draws or repeats
     if data is None:
         tables = [census(8_000 if quick else 40_000)]
     else:
@@ -61,9 +64,7 @@ def _measure(
     for epsilon in epsilons:
         result = misclassification(make, table, epsilon, repeats=repeats)
         found[f"{epsilon:g}"] = result
-        progress(
-            f"{table.name}, ε {epsilon:g}, {name}: {result['mean']:.4f} ± {result['sd']:.4f} {result.get('setting', '')}"
-        )
+        progress(f"{table.name}, ε {epsilon:g}, {name}: {said(result)} {result.get('setting', '')}")
     return found
 
 
@@ -85,31 +86,21 @@ def claims(figures: Figures, pairs: Mapping[str, str] = PAIRS) -> list[dict[str,
 
 
 def markdown(figures: Figures, pairs: Mapping[str, str] = PAIRS) -> str:
-    """The table of a report.
+    """The tables of a report, ours above theirs.
 
-    >>> both = {"a": {"1": {"mean": 0.1234, "sd": 0.001}}, "b": {"1": {"mean": 0.2, "sd": 0.0}}}
+    >>> both = {"a": {"1": {"mean": 0.1234, "se": 0.001, "draws": 5}}, "b": {"1": {"mean": 0.2, "se": 0.0, "draws": 5}}}
     >>> print(markdown({"census": both}, {"a": "b"}))
-    | census, ε = | 1 |
-    |---|---|
-    | **a** | .123 ± .001 |
-    | b, best of its settings | .200 ± .000 |
+    | census, misclassified, ε = | 1 | draws |
+    |---|---|---|
+    | a | .123 ± .001 | 5 |
+    | b | .200 ± .000 | 5 |
     """
-    lines = []
+    found = []
     for table, methods in figures.items():
-        measured = [(ours, theirs) for ours, theirs in pairs.items() if ours in methods]
-        epsilons = list(methods[measured[0][0]]) if measured else []
-        lines += [f"| {table}, ε = | " + " | ".join(epsilons) + " |", "|---" * (len(epsilons) + 1) + "|"]
-        for ours, theirs in measured:
-            lines.append(f"| **{ours}** | " + " | ".join(_cell(methods[ours][e]) for e in epsilons) + " |")
-            lines.append(
-                f"| {theirs}, best of its settings | " + " | ".join(_cell(methods[theirs][e]) for e in epsilons) + " |"
-            )
-        lines.append("")
-    return "\n".join(lines).rstrip()
-
-
-def _cell(result: Mapping[str, Any]) -> str:
-    return f"{result['mean']:.3f}"[1:] + " ± " + f"{result['sd']:.3f}"[1:]
+        ordered = {name: methods[name] for pair in pairs.items() for name in pair if name in methods}
+        known = [m for m in ("", "auc", "balanced") if not m or any(m in next(iter(v.values())) for v in ordered.values())]
+        found.append(all_measures(table, ordered, known))
+    return "\n\n".join(found)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -117,10 +108,19 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Our classifiers against other libraries', estimator by estimator.")
     parser.add_argument("--data", type=Path, help="folder with Adult and Bank")
     parser.add_argument("--quick", action="store_true", help="one split, two values of ε")
+    parser.add_argument("--draws", type=int, help="splits behind every figure, 5 unless given")
+    parser.add_argument("--only", choices=list(PAIRS), help="one of our estimators with its peer")
     parser.add_argument("--json", action="store_true", help="figures and claims instead of a table")
     given = parser.parse_args(arguments)
-    found = run(quick=given.quick, data=given.data, progress=lambda s: print(s, file=sys.stderr, flush=True))
-    print(json.dumps(found, indent=1) if given.json else markdown(found["figures"]))
+    pairs = PAIRS if given.only is None else {given.only: PAIRS[given.only]}
+    found = run(
+        quick=given.quick,
+        data=given.data,
+        pairs=pairs,
+        draws=given.draws,
+        progress=lambda s: print(s, file=sys.stderr, flush=True),
+    )
+    print(json.dumps(found, indent=1) if given.json else markdown(found["figures"], pairs))
 
 
 if __name__ == "__main__":

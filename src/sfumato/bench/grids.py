@@ -22,9 +22,11 @@ from sfumato.bench.grids_figures import (
     run_times,
     table_sizes,
 )
+from sfumato.bench.grids_general import general_claims, general_tables
 from sfumato.bench.grids_noise_free import noise_free
 from sfumato.bench.grids_plots import plots
 from sfumato.bench.grids_speed import rows_against_grids, speed
+from sfumato.bench.grids_tables import general_table, learner_tables
 from sfumato.bench.grids_whole import whole_claims, whole_tables
 
 __all__ = ["plots", "run"]
@@ -33,7 +35,7 @@ LIMITS = {
     "adult": {0.05: 0.168, 0.1: 0.166, 0.2: 0.163, 0.5: 0.159, 1.0: 0.157},
     "bank": {0.05: 0.104, 0.1: 0.097, 0.2: 0.093, 0.5: 0.090, 1.0: 0.089},
 }
-PARTS = ("synthetic", "whole", "adult", "bank", "census", "contrast")
+PARTS = ("synthetic", "whole", "general", "adult", "bank", "census", "contrast")
 Claims = list[dict[str, Any]]
 
 
@@ -41,10 +43,15 @@ def run(
     *,
     quick: bool = False,
     data: Path | None = None,
+    peers: bool = False,
     part: str | None = None,
+    draws: int | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Run the bench, or one `part` of it; `quick` takes one split, one draw, two budgets and no support vectors."""
+    """Run the bench, or one `part` of it; `quick` takes one split, one draw, two budgets and no support vectors.
+
+    The part `general` with `peers` takes hours (AIM), so it runs by name only where there is a data folder.
+    """
     figures: dict[str, Any] = {}
     claims: Claims = []
     wanted = PARTS if part is None else (part,)
@@ -56,17 +63,30 @@ def run(
     if "whole" in wanted:
         figures["whole tables"] = whole_tables(quick=quick, data=data, progress=progress)
         claims += [] if quick else whole_claims(figures["whole tables"])
+    if part == "general" or ("general" in wanted and data is None):
+        figures["general tables"] = general_tables(
+            quick=quick, data=data, peers=peers, draws=draws or (1 if quick else 2), progress=progress
+        )
+        claims += [] if quick else general_claims(figures["general tables"])
     if data is None:
         progress("no --data folder: real data sets are left out")
-        return {"figures": figures, "claims": claims}
+        return {"figures": figures, "claims": claims, "tables": tables(figures)}
     for name in ("adult",) if quick else ("adult", "bank"):
         if name in wanted:
-            figures[name] = _data_set(load(name, data), claims, quick, progress)
+            figures[name] = _data_set(load(name, data), claims, quick, draws, progress)
     if "census" in wanted and not quick and (data / FILES["census"]).exists():
-        figures["census"] = _kept_aside(load("census", data), claims, progress)
+        figures["census"] = _kept_aside(load("census", data), claims, draws, progress)
     if "contrast" in wanted and not quick:
         figures["contrast marginals"] = grids_contrast.run(data=data, progress=progress)["figures"]
-    return {"figures": figures, "claims": claims}
+    return {"figures": figures, "claims": claims, "tables": tables(figures)}
+
+
+def tables(figures: dict[str, Any]) -> str:
+    """The figures as Markdown."""
+    found = [learner_tables(name, figures[name]) for name in ("adult", "bank", "census") if name in figures]
+    if "general tables" in figures:
+        found.append(general_table(figures["general tables"]))
+    return "\n\n".join(found)
 
 
 def _rows(figures: dict[str, Any], claims: Claims, quick: bool) -> None:
@@ -81,9 +101,10 @@ def _rows(figures: dict[str, Any], claims: Claims, quick: bool) -> None:
     claims.append(_claim(name, found["ratio"], 2.0, found["ratio"] <= 2.0))
 
 
-def _kept_aside(case: Case, claims: Claims, progress: Callable[[str], None]) -> dict[str, Any]:
+def _kept_aside(case: Case, claims: Claims, splits: int | None, progress: Callable[[str], None]) -> dict[str, Any]:
     """A data set on which no constant was tuned: do the automatic settings still beat the published ones?"""
-    how: dict[str, Any] = {"epsilons": (0.1, 0.2, 0.5, 1.0), "repeats": 3, "draws": 3, "learners": ("tree", "logistic")}
+    how: dict[str, Any] = {"epsilons": (0.1, 0.2, 0.5, 1.0), "repeats": splits or 3, "draws": 3}
+    how["learners"] = ("tree", "logistic")
     found = {
         "auto": evaluate(case, privpfc(case), name="auto", progress=progress, **how),
         "as published": evaluate(case, privpfc(case, **PAPER_OPTIONS), name="as published", progress=progress, **how),
@@ -99,10 +120,12 @@ def _kept_aside(case: Case, claims: Claims, progress: Callable[[str], None]) -> 
     return found
 
 
-def _data_set(case: Case, claims: Claims, quick: bool, progress: Callable[[str], None]) -> dict[str, Any]:
+def _data_set(
+    case: Case, claims: Claims, quick: bool, splits: int | None, progress: Callable[[str], None]
+) -> dict[str, Any]:
     epsilons = (0.05, 0.2) if quick else EPSILONS
     how: dict[str, Any] = {"epsilons": epsilons, "progress": progress}
-    how |= {"repeats": 1, "draws": 1, "learners": ("tree", "logistic")} if quick else {"repeats": 5, "draws": 5}
+    how |= {"repeats": 1, "draws": 1, "learners": ("tree", "logistic")} if quick else {"repeats": splits or 5, "draws": 5}
     found: dict[str, Any] = {"auto": evaluate(case, privpfc(case), name="auto", **how)}
     fewer = {**how, "draws": 1 if quick else 2}
     found["as published"] = evaluate(case, privpfc(case, **PAPER_OPTIONS), name="as published", **fewer)

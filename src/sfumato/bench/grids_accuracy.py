@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.bench.grids_data import Case
-from sfumato.bench.grids_learners import LEARNERS, Published, misclassification
+from sfumato.bench.grids_learners import LEARNERS, Published, predictions
+from sfumato.bench.metrics import MEASURES, Halved, chosen_across, measured_by_halves, summarise
 from sfumato.grids.published.cuts import codes_of
+from sfumato.grids.published.joint import Joint
 from sfumato.grids.published.network import Network
 from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.diffgen import DiffGen
@@ -63,9 +65,9 @@ def splits(case: Case, count: int) -> list[tuple[NDArray[np.intp], NDArray[np.in
     return list(StratifiedShuffleSplit(count, test_size=0.2, random_state=0).split(np.zeros(len(y)), y))
 
 
-def published(found: Synopsis | Network, leaves: NDArray[np.integer], train_size: int) -> Published:
+def published(found: Synopsis | Network | Joint, leaves: NDArray[np.integer], train_size: int) -> Published:
     """What a learner gets to see, and the test rows in the same codes."""
-    if isinstance(found, Network):
+    if isinstance(found, Network | Joint):
         drawn = found.leaves(train_size, found.random())
         codes, back, counts = np.unique(drawn, axis=0, return_inverse=True, return_counts=True)
         del back
@@ -87,15 +89,15 @@ def evaluate(
     learners: Sequence[str] = LEARNERS,
     progress: Callable[[str], None] = lambda _: None,
     name: str = "",
-) -> dict[str, dict[str, float]]:
-    """Mean misclassification per ε and learner, and the standard error of the best learner's mean over the splits.
+) -> dict[str, dict[str, Any]]:
+    """Misclassification, area under the curve and balanced accuracy per ε and learner: see `summary`.
 
     `make(epsilon, rows)` gives an unfitted publisher; the number of training rows is public here, as in the paper's N.
     """
-    out: dict[str, dict[str, float]] = {}
+    out: dict[str, dict[str, Any]] = {}
     task = Task.of(case.schema, case.target)
     for epsilon in epsilons:
-        rows: list[list[dict[str, float]]] = []
+        rows: list[list[dict[str, Halved]]] = []
         for number, (train, test) in enumerate(splits(case, repeats)):
             records = case.take(train)
             score = KeptScores()
@@ -108,25 +110,46 @@ def evaluate(
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     table = published(found, case.records.leaves[test], len(train))
-                    rows[-1].append(misclassification(table, case.records.classes[test], learners=learners))
+                    said = predictions(table, len(case.records.class_labels), learners=learners)
+                truth = case.records.classes[test]
+                rows[-1].append({k: measured_by_halves(test, truth, *found) for k, found in said.items()})
         out[str(epsilon)] = summary(rows, learners)
         progress(f"{case.name} {name} ε={epsilon}: {out[str(epsilon)]}")
     return out
 
 
-def summary(rows: list[list[dict[str, float]]], learners: Sequence[str]) -> dict[str, float]:
-    """Means and standard deviations over the splits per learner, the best of them, and the standard error of its mean."""
-    per_split = {k: [float(np.mean([r[k] for r in split])) for split in rows] for k in learners}
-    means = {k: float(np.mean(v)) for k, v in per_split.items()}
-    spread = {k: float(np.std(v, ddof=1)) if len(v) > 1 else 0.0 for k, v in per_split.items()}
-    best = min(means, key=lambda k: means[k])
-    error = spread[best] / float(np.sqrt(len(rows)))
-    return {
-        **{k: round(v, 4) for k, v in means.items()},
-        **{f"{k}_sd": round(v, 4) for k, v in spread.items()},
-        "best": round(means[best], 4),
-        "standard_error": round(error, 4),
+def summary(rows: Sequence[Sequence[Mapping[str, Halved]]], learners: Sequence[str]) -> dict[str, Any]:
+    """Figures per learner (`tree`, `tree_sd`, `tree_se`, `tree_auc`, `tree_balanced`), and of the best one.
+
+    `rows` has splits, in them draws, in them learners. Draws of one split are averaged first: they share their rows, so the
+    standard errors are those over the splits. The `best` learner is chosen on other rows than measure it (`chosen_across`).
+    """
+    per_split = {k: [_mean_of([draw[k] for draw in split]) for split in rows] for k in learners}
+    found: dict[str, Any] = {}
+    for k, halved in per_split.items():
+        errors = [whole["error"] for _, _, whole in halved]
+        told = summarise([whole for _, _, whole in halved])
+        found[k] = round(told["error"], 4)
+        found[f"{k}_sd"] = round(float(np.std(errors, ddof=1)), 4) if len(errors) > 1 else 0.0
+        found[f"{k}_se"] = round(told["error_se"] or 0.0, 4)
+        found |= {f"{k}_{measure}": round(told[measure], 4) for measure in ("auc", "balanced")}
+        found |= {f"{k}_{measure}_se": round(told[f"{measure}_se"] or 0.0, 4) for measure in ("auc", "balanced")}
+    best, chosen = chosen_across(per_split)
+    told = summarise(best)
+    return found | {
+        "best": round(told["error"], 4),
+        "standard_error": round(told["error_se"] or 0.0, 4),
+        "best_auc": round(told["auc"], 4),
+        "best_balanced": round(told["balanced"], 4),
+        "best_learner": chosen,
+        "splits": len(rows),
+        "draws": sum(len(split) for split in rows),
     }
+
+
+def _mean_of(draws: Sequence[Halved]) -> Halved:
+    one, other, whole = ({k: float(np.mean([d[part][k] for d in draws])) for k in MEASURES} for part in range(3))
+    return one, other, whole
 
 
 def privpfc(case: Case, **options: Any) -> Callable[[float, int], PrivPfC]:

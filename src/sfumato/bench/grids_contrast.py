@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 from sfumato.bench.grids_accuracy import privpfc, published
 from sfumato.bench.grids_contrast_model import Joined, Marginal, bucketed, fit, rejoined, tied_attributes
 from sfumato.bench.grids_data import FILES, Case, load
-from sfumato.bench.grids_learners import Published, misclassification
+from sfumato.bench.grids_learners import Published, predictions
+from sfumato.bench.metrics import Halved, chosen_across, mean_and_error, measured_by_halves, summarise
 from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.pool import Family, Pool, enumerate_grids
 from sfumato.grids.search.quality import Quality
@@ -149,15 +150,18 @@ def compare(
     first: int = 400,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, dict[str, float]]:
-    """Misclassification of both on the same splits (their own, from random state `first` on), best of tree and LR each;
-    their difference (negative: contrast marginals win) with its standard error over the splits."""
+    """Misclassification of both on the same splits (their own, from random state `first` on); their difference.
+
+    Each by the better of tree and LR, chosen on other rows than measure it; a negative difference is a win of contrast
+    marginals. All with standard errors over the splits.
+    """
     from sklearn.model_selection import StratifiedShuffleSplit
 
     task, truth = Task.of(case.schema, case.target), case.records.classes
     learners = ("tree", "logistic")
     out = {}
     for epsilon in epsilons:
-        errors: dict[str, list[list[float]]] = {"privpfc": [], "contrast": []}
+        found: dict[str, dict[str, list[Halved]]] = {name: {k: [] for k in learners} for name in ("privpfc", "contrast")}
         for number in range(first, first + repeats):
             split = StratifiedShuffleSplit(1, test_size=0.2, random_state=number)
             train, test = next(split.split(np.zeros(len(truth)), truth))
@@ -170,14 +174,18 @@ def compare(
                 "contrast": learned_from(model, leaves, size, meter.post_processing()),
             }
             for name, table in tables.items():
-                found = misclassification(table, truth[test], learners=learners)
-                errors[name].append([found[learner] for learner in learners])
-        best = {name: np.array(rows)[:, np.mean(rows, axis=0).argmin()] for name, rows in errors.items()}
-        difference = best["contrast"] - best["privpfc"]
-        spread = float(difference.std(ddof=1) / np.sqrt(repeats)) if repeats > 1 else 0.0
-        out[str(epsilon)] = {name: round(float(e.mean()), 4) for name, e in best.items()} | {
-            "difference": round(float(difference.mean()), 4),
-            "standard_error": round(spread, 4),
+                for learner, said in predictions(table, len(case.records.class_labels), learners=learners).items():
+                    found[name][learner].append(measured_by_halves(test, truth[test], *said))
+        best = {name: chosen_across(by_learner)[0] for name, by_learner in found.items()}
+        told = {name: summarise(draws) for name, draws in best.items()}
+        gap = [one["error"] - other["error"] for one, other in zip(best["contrast"], best["privpfc"], strict=True)]
+        difference, error = mean_and_error(gap)
+        out[str(epsilon)] = {name: round(t["error"], 4) for name, t in told.items()} | {
+            **{f"{name}_se": round(t["error_se"] or 0.0, 4) for name, t in told.items()},
+            **{f"{name}_auc": round(t["auc"], 4) for name, t in told.items()},
+            "difference": round(difference, 4),
+            "standard_error": 0.0 if np.isnan(error) else round(error, 4),
+            "draws": repeats,
         }
         progress(f"{case.name} {case.target} ε={epsilon}: {out[str(epsilon)]}")
     return out

@@ -1,4 +1,4 @@
-"""How well do classifiers do that were trained on a published table? Decision tree, logistic regression, RBF support
+"""What do classifiers predict that were trained on a published table? Decision tree, logistic regression, RBF support
 vectors.
 
 A published table is a list of weighted cells (codes per column, class, weight); test rows are coded the same way.
@@ -30,21 +30,32 @@ class Published:
     ordered: tuple[bool, ...]
 
 
-def misclassification(
-    published: Published, truth: NDArray[np.integer], *, learners: Sequence[str] = LEARNERS, seed: int = 0
-) -> dict[str, float]:
-    """Share of test rows that each learner gets wrong."""
+def predictions(
+    published: Published, classes: int, *, learners: Sequence[str] = LEARNERS, seed: int = 0
+) -> dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    """What each learner predicts for the test rows, and its scores per class."""
     keep = published.weights > 0
-    codes, classes, weights = published.codes[keep], published.classes[keep], published.weights[keep]
-    if np.unique(classes).size < 2 or codes.shape[1] == 0:
-        sums = np.bincount(classes, weights, minlength=2)
-        return dict.fromkeys(learners, float((truth != int(sums.argmax())).mean()))
+    codes, given, weights = published.codes[keep], published.classes[keep], published.weights[keep]
+    if np.unique(given).size < 2 or codes.shape[1] == 0:
+        sums = np.bincount(given, weights, minlength=classes)
+        said = np.full(len(published.test), int(sums.argmax()))
+        return dict.fromkeys(learners, (said, np.zeros((len(said), classes))))
     test, back = np.unique(published.test, axis=0, return_inverse=True)
     out = {}
     for learner in learners:
-        model, encode = _fit(learner, codes, classes, weights, published, seed)
-        out[learner] = float((model.predict(encode(test))[back.reshape(-1)] != truth).mean())
+        model, encode = _fit(learner, codes, given, weights, published, seed)
+        rows, back = encode(test), back.reshape(-1)
+        out[learner] = (model.predict(rows)[back].astype(np.int64), _scores(model, rows, classes)[back])
     return out
+
+
+def _scores(model: Any, rows: Any, classes: int) -> NDArray[np.float64]:
+    scores = np.zeros((rows.shape[0], max(classes, int(model.classes_.max()) + 1)))
+    found = model.predict_proba(rows) if hasattr(model, "predict_proba") else model.decision_function(rows)
+    if found.ndim == 1:  # two classes: one signed score, for the second of them
+        found = np.column_stack([-found, found])
+    scores[:, model.classes_] = found
+    return scores
 
 
 def _fit(learner: str, codes: Any, classes: Any, weights: Any, published: Published, seed: int) -> tuple[Any, Any]:

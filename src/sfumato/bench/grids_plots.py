@@ -73,13 +73,15 @@ def _demo() -> Any:
 def _curves(ax: Any, name: str, figures: dict[str, Any]) -> None:
     methods = [k for k in ("auto", "as published", "diffgen", "pph", "privbayes", "uniform-grid") if k in figures]
     for number, method in enumerate(methods):
-        points = [(float(e), v["best"]) for e, v in figures[method].items()]
+        points = [(float(e), v["best"], v["standard_error"]) for e, v in figures[method].items()]
+        at, means, errors = zip(*points, strict=True)
         label = "PrivPfC, automatic" if method == "auto" else f"PrivPfC {method}" if method == "as published" else method
-        ax.plot(*zip(*points, strict=True), marker="o", color=PALETTE[number], label=label)
+        ax.errorbar(at, means, yerr=errors, marker="o", color=PALETTE[number], label=label)
     ax.set_xscale("log")
     ax.set_xticks([float(e) for e in figures[methods[0]]], list(figures[methods[0]]))
     ax.minorticks_off()
     ax.set_xlabel("ε")
-    ax.set_ylabel("misclassification, best learner")
+    draws = next(iter(figures[methods[0]].values()))["splits"]
+    ax.set_ylabel(f"misclassification, best learner (chosen on other rows), mean ± s.e. of {draws} splits", fontsize=8)
     ax.set_title(f"{name.capitalize()}: classifiers trained on the published table")
     ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))

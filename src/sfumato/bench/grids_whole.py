@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from sfumato.bench.classify_data import Table, census, real_table
 from sfumato.bench.classify_methods import splits
 from sfumato.bench.grids_data import FILES
+from sfumato.bench.metrics import summarise
+from sfumato.bench.printing import cell, counted
 from sfumato.grids import PrivBayes, PrivPfC
 from sfumato.privacy import Seeded
 from sfumato.records.coding import cells_of
@@ -36,17 +38,16 @@ WAYS: dict[str, Callable[[dict[str, Any]], Any]] = {
 def whole_tables(
     *, quick: bool, data: Path | None, progress: Callable[[str], None]
 ) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
-    """By table, ε and way: means over some splits."""
+    """By table, ε and way: means and standard errors over some splits."""
     out: dict[str, Any] = {}
     for table in _tables(quick, data):
         for epsilon in EPSILONS:
             for way in WAYS:
                 found = [_measured(table, epsilon, way, number) for number in range(1 if quick else 3)]
-                mean = {k: float(np.mean([f[k] for f in found])) for k in found[0]}
-                out.setdefault(table.name, {}).setdefault(f"{epsilon:g}", {})[way] = mean
-                progress(
-                    f"whole table: {table.name}, ε {epsilon:g}, {way}: " + ", ".join(f"{k} {v:.4f}" for k, v in mean.items())
-                )
+                told = summarise(found)
+                out.setdefault(table.name, {}).setdefault(f"{epsilon:g}", {})[way] = told
+                said = ", ".join(f"{k} {cell(told, k, digits=4)}" for k in found[0])
+                progress(f"whole table: {table.name}, ε {epsilon:g}, {way}: {said} ({counted(told['draws'])})")
     return out
 
 

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from sfumato.bench import histograms_accuracy as accuracy
 from sfumato.bench import histograms_data as sets
+from sfumato.bench import histograms_ranges as ranges_part
 from sfumato.bench import histograms_slides as slides
+from sfumato.bench.leave_one_out import OF_HISTOGRAMS, left_out, left_out_table
 from sfumato.histograms.estimation.metrics import KLD_RULE
 from sfumato.histograms.mechanisms.dynamic import dpa_shares
 from sfumato.privacy import NANO, Exact, Meter, Seeded
@@ -24,12 +26,29 @@ from sfumato.registry import mechanism
 
 ALL_CELLS = 39  # 13 sets at three ε: the claims on accuracy are about all of them, so they need the public data
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
+PARTS = ("ranges", "leave-one-out")
 Progress = Callable[[str], None]
 
 
-def run(*, quick: bool = False, data: Path | None = None, progress: Progress = lambda _: None) -> dict[str, Any]:
-    """All figures and claims; the 39 cells of the claims need the public sets in `data`."""
-    repeats = 1 if quick else 10
+def run(
+    *,
+    quick: bool = False,
+    data: Path | None = None,
+    part: str | None = None,
+    draws: int | None = None,
+    progress: Progress = lambda _: None,
+) -> dict[str, Any]:
+    """All figures and claims; the 39 cells of the claims need the public sets in `data`.
+
+    The part `leave-one-out` sets the constants that remain again without each of the sets; `ranges` are the fresh ranges alone.
+    """
+    if part == "leave-one-out":
+        without = left_out(OF_HISTOGRAMS, data=data, quick=quick, draws=draws, progress=progress)
+        return {"figures": {"leave one out": without}, "claims": [], "tables": left_out_table(without)}
+    fresh_ranges = ranges_part.run(quick=quick, data=data, progress=progress)
+    if part == "ranges":
+        return fresh_ranges
+    repeats = draws or (1 if quick else 10)
     epsilons = accuracy.EPSILONS
     real = [] if data is None else sets.real(data)
     cases = [*real, *sets.made()]
@@ -45,7 +64,7 @@ def run(*, quick: bool = False, data: Path | None = None, progress: Progress = l
     published = slides.table(tables, deltas=deltas, epsilons=epsilons, repeats=1 if quick else 3, progress=progress)
     times = timing(SIZES[:3] if quick else SIZES, progress=progress)
     audits = caught(trials=2000 if quick else 4000, progress=progress)
-    figures = {
+    figures: dict[str, Any] = {
         "kld_rule": KLD_RULE,
         "cells": len(shape),
         "shape": accuracy.summary(shape),
@@ -59,8 +78,15 @@ def run(*, quick: bool = False, data: Path | None = None, progress: Progress = l
         "slides": published,
         "seconds": times,
         "audit": audits,
+        **fresh_ranges["figures"],
     }
-    return {"figures": figures, "claims": _claims(figures, largest=max(row["bins"] for row in times))}
+    tables_of = (("shape", "KLD over AHP's"), ("shape_kept_aside", "KLD over AHP's"), ("ranges", "squared error over AHP's"))
+    written = [
+        accuracy.table(f"{name.replace('_', ' ')}, {what}", figures[name], rows[0]["draws"], seen="aside" not in name)
+        for (name, what), rows in zip(tables_of, (shape, apart, ranges), strict=True)
+    ]
+    claims = _claims(figures, largest=max(row["bins"] for row in times))
+    return {"figures": figures, "claims": [*claims, *fresh_ranges["claims"]], "tables": "\n\n".join(written)}
 
 
 def _claims(figures: dict[str, Any], *, largest: int) -> list[dict[str, Any]]:

@@ -89,7 +89,7 @@ def mean_and_error(values: Iterable[float]) -> tuple[float, float]:
 
 
 def summarise(draws: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    """Mean and standard error of every measure over the draws, and how many draws there were.
+    """Mean and standard error (None for a single draw) of every measure over the draws, and how many draws there were.
 
     >>> summarise([{"error": 0.1}, {"error": 0.3}])
     {'error': 0.2, 'error_se': 0.1, 'draws': 2}
@@ -97,5 +97,47 @@ def summarise(draws: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in draws[0]:
         mean, error = mean_and_error(draw[name] for draw in draws)
-        found |= {name: round(mean, 12), f"{name}_se": round(error, 12)}
+        found |= {name: round(mean, 12), f"{name}_se": None if np.isnan(error) else round(error, 12)}
     return found | {"draws": len(draws)}
+
+
+def halves(rows: NDArray[np.integer]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Two halves of some held-out rows: one may choose a setting that the other then measures.
+
+    They are told apart by the rows' numbers in the whole table, so a row is in the same half in every split: what a choice
+    has seen in one split is not what measures it in another.
+
+    >>> [half.tolist() for half in halves(np.array([3, 4, 8]))]
+    [[False, True, True], [True, False, False]]
+    """
+    even = np.asarray(rows) % 2 == 0
+    return even, ~even
+
+
+Halved = tuple[Mapping[str, float], Mapping[str, float], Mapping[str, float]]
+"""Measures on one half of the held-out rows, on the other half, and on all of them."""
+
+
+def measured_by_halves(rows: NDArray[np.integer], labels: Any, predicted: Any, scores: Any) -> Halved:
+    """The measures of one prediction on the `halves` of its rows and on all of them."""
+    one, other = (measures(labels[half], predicted[half], scores[half]) for half in halves(rows))
+    return one, other, measures(labels, predicted, scores)
+
+
+def chosen_across(candidates: Mapping[str, Sequence[Halved]], by: str = "error") -> tuple[list[dict[str, float]], str]:
+    """Measures per split of the best candidate, where no row both chose it and measures it; and which were chosen.
+
+    Every candidate (a setting, a learner) has for every split its measures on the two `halves`. The one with the smallest
+    mean `by` over the splits on one half is measured on the other, and the other way round. Where both halves choose the
+    same, that is all rows.
+
+    >>> lucky = [({"error": 0.1}, {"error": 0.5}, {"error": 0.3})]
+    >>> steady = [({"error": 0.2}, {"error": 0.2}, {"error": 0.2})]
+    >>> chosen_across({"lucky": lucky, "steady": steady})
+    ([{'error': 0.35}], 'lucky / steady')
+    """
+    names = [min(candidates, key=lambda name: float(np.mean([s[h][by] for s in candidates[name]]))) for h in (0, 1)]
+    if names[0] == names[1]:
+        return [dict(whole) for _, _, whole in candidates[names[0]]], names[0]
+    both = zip(candidates[names[0]], candidates[names[1]], strict=True)
+    return [{k: (first[1][k] + second[0][k]) / 2 for k in first[1]} for first, second in both], " / ".join(names)

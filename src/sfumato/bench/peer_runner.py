@@ -1,8 +1,8 @@
 """Fits of another library, run by an interpreter that has it: ``python peer_runner.py JOB.npz JOB.json OUT.json``.
 
 This file stands alone: it needs numpy and the peer, nothing of this package, because the peer may live in an environment of
-its own. The job holds coded features, splits and settings, all of them public or for the peer's eyes; the answer holds the
-share of wrong predictions and the seconds per split. A setting that fails is reported with its error and the others go on.
+its own. The job holds coded features, splits and settings, all of them public or for the peer's eyes; the answer holds what
+was predicted, the scores and the seconds per split. A setting that fails is reported with its error and the others go on.
 """
 
 from __future__ import annotations
@@ -52,15 +52,25 @@ def arguments(setting: dict[str, Any], low: Any, high: Any, ordered: Any, classe
     return dict(setting["parameters"]) | {name: known[name] for name in setting["public"]}
 
 
-def measure(job: dict[str, Any], data: Any) -> list[dict[str, Any]]:
-    """One answer per setting: the share of wrong predictions and the seconds of a fit, split by split."""
-    answers = []
-    for setting in job["settings"]:
+def scores_of(model: Any, rows: Any, classes: int) -> Any:
+    """Scores per row and class, as far as the model gives any; 0 and 1 for what it predicts otherwise."""
+    scores = np.zeros((len(rows), classes))
+    if hasattr(model, "predict_proba"):
+        scores[:, np.asarray(model.classes_, dtype=np.int64)] = model.predict_proba(rows)
+    else:
+        scores[np.arange(len(rows)), np.asarray(model.predict(rows), dtype=np.int64)] = 1.0
+    return scores
+
+
+def measure(job: dict[str, Any], data: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """One answer per setting, with the seconds of a fit split by split; and by setting and split predictions and scores."""
+    answers: list[dict[str, Any]] = []
+    arrays: dict[str, Any] = {}
+    for place, setting in enumerate(job["settings"]):
         rows, low, high = features(setting["features"], data["codes"], data["sizes"], data["design"])
         rows, low, high = (part * float(setting.get("norm", 1.0)) for part in (rows, low, high))
         # Unless a setting wants categories as such, every column is a number to the peer: the place in its public domain.
         ordered = data["ordered"] if setting.get("nominal") else np.ones(len(low), dtype=bool)
-        wrong: list[float] = []
         seconds: list[float] = []
         try:
             kind = getattr(import_module(job["module"]), setting["estimator"])
@@ -71,20 +81,22 @@ def measure(job: dict[str, Any], data: Any) -> list[dict[str, Any]]:
                 start = time.perf_counter()
                 model.fit(rows[train], data["classes"][train])
                 seconds.append(time.perf_counter() - start)
-                wrong.append(float(np.mean(model.predict(rows[test]) != data["classes"][test])))
-            answers.append({"name": setting["name"], "wrong": wrong, "seconds": seconds})
+                arrays[f"predicted_{place}_{number}"] = np.asarray(model.predict(rows[test]), dtype=np.int64)
+                arrays[f"scores_{place}_{number}"] = scores_of(model, rows[test], int(job["classes"]))
+            answers.append({"name": setting["name"], "seconds": seconds})
         except Exception as failed:  # a peer may fail in any way; the table says so and goes on
             answers.append({"name": setting["name"], "error": f"{type(failed).__name__}: {failed}"})
-    return answers
+    return answers, arrays
 
 
 def main(data: str, job: str, out: str) -> None:
-    """Read the job, run it, write the answers."""
+    """Read the job, run it, write the answers, and beside them (with .npz added to the name) what was predicted."""
     warnings.simplefilter("ignore")
     described = json.loads(Path(job).read_text(encoding="utf-8"))
     with np.load(data) as stored:
-        answers = measure(described, {name: stored[name] for name in stored.files})
+        answers, arrays = measure(described, {name: stored[name] for name in stored.files})
     Path(out).write_text(json.dumps(answers), encoding="utf-8")
+    np.savez(f"{out}.npz", **arrays)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,9 @@ def bench(
     part: Annotated[
         str | None, typer.Option(help="One part of a long bench: a data set, `time`, ... (see its help).")
     ] = None,
+    draws: Annotated[
+        int | None, typer.Option(help="Splits or draws behind every figure; fewer take less time.", min=1)
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run the experiments behind the figures in the documentation; each ends with its claims."""
@@ -53,6 +56,7 @@ def bench(
         plots=plots,
         peers=peers,
         part=part,
+        draws=draws,
         progress=lambda s: screen.print(f"[dim]{s}[/dim]"),
     )
     if as_json:

@@ -203,6 +203,8 @@ def show_bench(console: Console, name: str, found: dict[str, Any]) -> None:
 
     # Not as markup: rich would take the extra out of "sfumato[bench]".
     console.print(json.dumps(found["figures"], indent=1, default=str, ensure_ascii=False), style="dim", markup=False)
+    if found.get("tables"):
+        console.print(found["tables"], markup=False, soft_wrap=True)
     table = Table(title=f"claims of bench {name}", title_justify="left", show_edge=False, pad_edge=False)
     for head, side in (("claim", "left"), ("measured", "right"), ("limit", "right"), ("holds", "left")):
         table.add_column(head, justify=side)  # type: ignore[arg-type]

@@ -120,9 +120,9 @@ def preview_synthesize(
     >>> from sfumato.tables import Categorical, Numeric
     >>> schema = Schema({"age": Numeric(0, 80, bins=8), "ill": Categorical(["no", "yes"])})
     >>> [o.mechanism for o in preview_synthesize(schema=schema, target="ill", epsilon=0.5)]
-    ['privpfc', 'diffgen', 'pph', 'privbayes', 'uniform-grid']
+    ['privpfc', 'diffgen', 'pph', 'privbayes', 'marginals', 'uniform-grid']
     >>> preview_synthesize(schema=schema, target="ill", epsilon=0.5, purpose="general")[0].mechanism
-    'privbayes'
+    'marginals'
     """
     return offers_under(
         replace(schema.terms, budgets=budgets),

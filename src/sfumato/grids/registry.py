@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from sfumato.grids.publishers import diffgen, pph, privbayes, privpfc, uniform
+from sfumato.grids.publishers import diffgen, marginals, pph, privbayes, privpfc, uniform
 from sfumato.registry import register
 
-for _mechanism in (privpfc.MECHANISM, diffgen.MECHANISM, pph.MECHANISM, privbayes.MECHANISM, uniform.MECHANISM):
+for _mechanism in (
+    privpfc.MECHANISM,
+    diffgen.MECHANISM,
+    pph.MECHANISM,
+    privbayes.MECHANISM,
+    marginals.MECHANISM,
+    uniform.MECHANISM,
+):
     register(_mechanism)

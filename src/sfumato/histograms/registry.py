@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfumato.histograms.mechanisms import (
     ahp,
-    auto,
+    auto_ranges,
     covariate,
     dawa,
     dynamic,
@@ -12,12 +12,14 @@ from sfumato.histograms.mechanisms import (
     hierarchical,
     identity,
     noisefirst,
+    shape,
     uniform,
 )
 from sfumato.registry import register
 
 for _mechanism in (
-    *auto.MECHANISMS,
+    shape.MECHANISM,
+    auto_ranges.MECHANISM,
     covariate.MECHANISM,
     geb.MECHANISM,
     *dawa.MECHANISMS,

@@ -12,7 +12,7 @@ from sfumato.releases.figure_questions import FigureQuestions
 if TYPE_CHECKING:
     from sfumato.attributes import Profiled
     from sfumato.classifiers.released import Model
-    from sfumato.grids import Network, Synopsis
+    from sfumato.grids import Joint, Network, Synopsis
     from sfumato.histograms import Histogram
     from sfumato.statistics import CrossTable, TopValues
 
@@ -121,7 +121,7 @@ class Questions(FigureQuestions):
         attributes: Sequence[str] | None = None,
         purpose: str | None = None,
         **common: Unpack[Common],
-    ) -> Synopsis | Network:
+    ) -> Synopsis | Network | Joint:
         """A synthetic table for predicting `target`, or for everything.
 
         Parameters
@@ -139,10 +139,10 @@ class Questions(FigureQuestions):
 
         Returns
         -------
-        Synopsis or Network
+        Synopsis, Network or Joint
         """
         asked = {"target": target, "where": where, "attributes": attributes, "purpose": purpose}
-        return cast("Synopsis | Network", self._release("synthesize", asked, common))
+        return cast("Synopsis | Network | Joint", self._release("synthesize", asked, common))
 
     def profile(
         self,

@@ -18,6 +18,7 @@ from sfumato.classifiers.base import CountingClassifier, Floats
 from sfumato.errors import InputError
 from sfumato.grids.published.classifier import GridClassifier, without_unknown_columns
 from sfumato.grids.published.cuts import cell_codes, codes_of
+from sfumato.grids.published.joint import Joint
 from sfumato.grids.published.network import Network
 from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.base import Publisher
@@ -118,7 +119,7 @@ class HistogramClassifier(CountingClassifier):
         name = self.target or "class"
         task = Task(self._coding.attributes, name, Categorical(self.class_names()))
         weighing, publisher = self._weighing, self._publisher(name, meter)
-        published: Synopsis | Network
+        published: Synopsis | Network | Joint
         if isinstance(publisher, PrivPfC):
             weights = Weights(weighing.groups, None if weighing.even else weighing.heads)
             published = publisher.release(records, task, meter, weights=weights)

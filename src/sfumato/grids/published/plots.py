@@ -23,7 +23,7 @@ _MOST_BARS = 40
 
 def plot_synopsis(synopsis: Synopsis, ax: Axes | None = None) -> Axes:
     """The largest cells, one bar each, coloured by class; whiskers show the noise on a cell's total."""
-    ax = _axes(ax)
+    ax = new_axes(ax)
     counts = synopsis.counts
     order = np.argsort(-counts.sum(axis=0), kind="stable")[:_MOST_BARS]
     left = np.zeros(order.size)
@@ -43,7 +43,7 @@ def plot_synopsis(synopsis: Synopsis, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _axes(ax: Axes | None) -> Axes:
+def new_axes(ax: Axes | None) -> Axes:
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -53,7 +53,7 @@ def _axes(ax: Axes | None) -> Axes:
 
 def plot_network(network: Network, ax: Axes | None = None) -> Axes:
     """Columns on a line in the order they joined; arcs go from parents to children."""
-    ax = _axes(ax)
+    ax = new_axes(ax)
     order = [x for x, _ in network.links]
     place = {x: i for i, x in enumerate(order)}
     for x, parents in network.links:

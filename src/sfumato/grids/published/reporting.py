@@ -36,17 +36,18 @@ def synopsis_sections(synopsis: Synopsis) -> Iterator[Section]:
         yield "Which columns carry signal", signal_table(synopsis)
     yield "Columns not in the grid", outside_in_words(synopsis)
     one, two = marginals(synopsis, 1), marginals(synopsis, 2)
-    yield f"One column at a time: measured and synthetic{_largest_gaps(one)}", one.head(MOST_ROWS)
+    yield f"One column at a time: measured and synthetic{largest_gaps(one)}", one.head(MOST_ROWS)
     if len(two):
-        yield f"Two columns at a time: measured and synthetic{_largest_gaps(two)}", two.head(MOST_ROWS)
+        yield f"Two columns at a time: measured and synthetic{largest_gaps(two)}", two.head(MOST_ROWS)
     for words, width in (("one column", 1), ("two columns", 2)):
         first = first_marginals(synopsis, width)
         if len(first):
-            yield f"The first grid, {words} at a time: measured and synthetic{_largest_gaps(first)}", first.head(MOST_ROWS)
+            yield f"The first grid, {words} at a time: measured and synthetic{largest_gaps(first)}", first.head(MOST_ROWS)
     yield "The synthetic table", table_in_words(len(synopsis.synthetic), list(synopsis.synthetic.columns))
 
 
-def _largest_gaps(table: pd.DataFrame) -> str:
+def largest_gaps(table: pd.DataFrame) -> str:
+    """What to add to the heading of a table of marginals that is too long to be shown whole."""
     return f" (the {MOST_ROWS} of {len(table)} groups furthest apart)" if len(table) > MOST_ROWS else ""
 
 
@@ -183,14 +184,14 @@ def marginals(synopsis: Synopsis, width: int) -> pd.DataFrame:
 
     Only sums of counts that were paid for: no other column, no finer group, no look at the table.
     """
-    return _in_table(_grid_counts(synopsis, synopsis.cuts, synopsis.noisy, synopsis.expected_rmse).rows(width))
+    return in_table(_grid_counts(synopsis, synopsis.cuts, synopsis.noisy, synopsis.expected_rmse).rows(width))
 
 
 def first_marginals(synopsis: Synopsis, width: int) -> pd.DataFrame:
     """The same for the first of two grids, whose counts were published too; nothing if there was one grid only."""
     found = (c for c in synopsis.cuts if isinstance(c, ScoreCut))
     sigma = first_rmse(synopsis)
-    return _in_table(row for c in found for row in _grid_counts(synopsis, c.inner, c.noisy, sigma).rows(width))
+    return in_table(row for c in found for row in _grid_counts(synopsis, c.inner, c.noisy, sigma).rows(width))
 
 
 def first_rmse(synopsis: Synopsis) -> float:
@@ -232,7 +233,7 @@ class Counts:
             yield {"group": group, **figures}
 
 
-def _in_table(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
+def in_table(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
     """Marginals as a table; where there are too many, those furthest apart come first."""
     import pandas as pd
 
@@ -284,7 +285,7 @@ def network_sections(network: Network) -> Iterator[Section]:
     for words, width in (("One column", 1), ("Two columns", 2)):
         table = network_marginals(network, width)
         if len(table):
-            yield f"{words} at a time: measured and synthetic{_largest_gaps(table)}", table.head(MOST_ROWS)
+            yield f"{words} at a time: measured and synthetic{largest_gaps(table)}", table.head(MOST_ROWS)
     yield "The synthetic table", table_in_words(len(network.synthetic), list(network.synthetic.columns))
 
 
@@ -313,7 +314,7 @@ def network_marginals(network: Network, width: int) -> pd.DataFrame:
             if 0 in chosen and who not in seen:
                 seen.add(who)
                 rows.extend(counts.over(chosen))
-    return _in_table(rows)
+    return in_table(rows)
 
 
 def _network_leaves(network: Network) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.grids.published.cuts import Cut, ScoreCut, cell_codes
+from sfumato.grids.published.joint import Joint
 from sfumato.grids.published.network import Network
 from sfumato.grids.published.synopsis import Synopsis
 from sfumato.grids.publishers.one_grid import TOO_SMALL, Weights
@@ -61,7 +62,7 @@ class Publisher(ABC):
         Whether it can weigh people by their own budgets.
     nano : Nano
         The budget (of the most generous people) in nano-ε.
-    synopsis : Synopsis or Network
+    synopsis : Synopsis, Network or Joint
         The release, once `fit` has made it.
     """
 
@@ -73,7 +74,7 @@ class Publisher(ABC):
     budgets: PersonBudgets | None = None
     rows: int | None = None
     attributes: Sequence[str] | None = None
-    synopsis: Synopsis | Network = field(init=False, repr=False)
+    synopsis: Synopsis | Network | Joint = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.budgets is None):
@@ -134,7 +135,7 @@ class Publisher(ABC):
         return self
 
     @abstractmethod
-    def release(self, records: Exact[Records], task: Task, meter: Meter) -> Synopsis | Network:
+    def release(self, records: Exact[Records], task: Task, meter: Meter) -> Synopsis | Network | Joint:
         """The release of `task` from `records`, through `meter`: whatever it is made of, the Meter told."""
 
     def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:

@@ -176,6 +176,6 @@ MECHANISM = Mechanism(
         Parameter("select", "number", "the share of ε for the choices of nodes", 0.5, low=0.001, high=0.999),
     ),
     needs=("one epsilon",),
-    rank={"classification": 2, "general": 3},
+    rank={"classification": 2, "general": 4},
     paper="Mohammed, Chen, Fung & Yu 2011",
 )

@@ -150,6 +150,6 @@ MECHANISM = Mechanism(
         Parameter("select", "number", "the share of ε for the choice of columns", 0.5, low=0.001, high=0.999),
     ),
     needs=("one epsilon",),
-    rank={"classification": 3, "general": 4},
+    rank={"classification": 3, "general": 5},
     paper="Vinterbo 2012",
 )

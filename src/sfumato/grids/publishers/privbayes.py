@@ -282,6 +282,6 @@ MECHANISM = Mechanism(
         Parameter("select", "number", "β, the share of ε for the structure", 0.3, low=0.001, high=0.999),
     ),
     needs=("one epsilon",),
-    rank={"classification": 4, "general": 1},
+    rank={"classification": 4, "general": 2},
     paper="Zhang, Cormode, Procopiuc, Srivastava & Xiao 2014",
 )

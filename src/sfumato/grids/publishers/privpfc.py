@@ -237,6 +237,6 @@ MECHANISM = Mechanism(
             "others", "number", "share of ε for the target and the columns outside the grid", OTHERS, low=0, high=MOST_OTHERS
         ),
     ),
-    rank={"classification": 1, "general": 2},
+    rank={"classification": 1, "general": 3},
     paper="Su, Cao, Li & Lyu 2018",
 )

@@ -106,6 +106,6 @@ MECHANISM = Mechanism(
     "every column cut alike, without looking at the data",
     parameters=(Parameter("rule", "text", "what decides the number of cells", "eug", choices=get_args(Rule)),),
     needs=("one epsilon",),
-    rank={"classification": 5, "general": 5},
+    rank={"classification": 6, "general": 6},
     paper="Lei 2011; Qardaji, Yang & Li 2013; Su et al. 2016",
 )

@@ -21,6 +21,7 @@ REACH = 80.0  # counts further than this many noise scales from 0 are left alone
 MARGIN = 10.0  # counts this much further still take part in the fit
 CELL, STEP = 0.1, 0.25  # width of a cell of noisy counts and step of the prior's grid, in noise scales
 EM_STEPS, PULL = 100, 10.0
+NOTHING = 1e-60  # probabilities below are rounded: products of such numbers are a hundred times slower to compute
 MOST_RATES = 12  # kinds of bins that are told apart when budgets differ
 
 
@@ -58,7 +59,7 @@ def gather(noisy: Ints, rates: Ints, *, step: float = STEP) -> Cells:
     grid = _grid(scale, float(y.max(initial=0)), step)
     kernel = np.tanh(e / 2)[:, None] * np.exp(-e[:, None] * np.abs(centre[:, None] - grid[None, :]))
     # A count far below 0 has no likelihood to speak of anywhere; keep the EM from dividing by zero.
-    return Cells(grid, float(scale.min()), np.maximum(kernel, 1e-300), member.reshape(-1), fitted)
+    return Cells(grid, float(scale.min()), np.maximum(kernel, NOTHING), member.reshape(-1), fitted)
 
 
 def _kinds(rates: Ints) -> tuple[Ints, Floats]:
@@ -111,6 +112,7 @@ def fit_prior(kernel: Floats, weights: Floats, prior: Floats, *, steps: int, pul
     current = prior
     for _ in range(steps):
         current = (current * (k.T @ (w / (k @ current))) + pull * prior) / total
+        current[current < NOTHING] = 0.0
     return current
 
 

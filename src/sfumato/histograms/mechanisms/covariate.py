@@ -18,7 +18,7 @@ import numpy as np
 from sfumato.histograms.budgets import Floats, Ints
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
-from sfumato.histograms.estimation.npmle import MARGIN, REACH, Cells, gather, learn_prior, spread_back
+from sfumato.histograms.estimation.npmle import MARGIN, NOTHING, REACH, Cells, gather, learn_prior, spread_back
 from sfumato.histograms.mechanisms.geb import FEW_RECORDS, shrink
 from sfumato.histograms.mechanisms.identity import at_most_plain_noise
 from sfumato.privacy import NANO, Exact, Meter
@@ -127,6 +127,7 @@ def _fit(cells: Cells, tally: Floats, common: Floats, *, steps: int) -> Floats:
     current = start
     for _ in range(steps):
         current = (current * (k.T @ (w / (k @ current))) + PULL * start) / total
+        current[current < NOTHING] = 0.0
     return current
 
 

@@ -1,0 +1,193 @@
+"""Explanations of noisy counts, given a level that was predicted for each bin, averaged by their evidence.
+
+An explanation is a prior for a bin's count. Its parts are: the predicted level with a relative scatter of none, a fifth or
+more (and the scatter of counts, whose variance is their level); exactly 0; anywhere, by exponentials of several scales.
+The shares of the parts are learned by EM, for all bins or per stratum of predicted levels. The explanations, simplest first:
+
+- all bins hold the same;
+- every bin lies at its level, or around it;
+- a mixture of all parts: most bins at their level, some empty, some anywhere;
+- the same, and no bin holds only a few records or noise scales (empty bins are then really empty);
+- the mixture, freed to any prior (nonparametric maximum likelihood), for all bins or per stratum.
+
+Each pays a handicap in nats for what it learned. Evidence is measured with levels that have not seen the bin's own noise
+(`Levels.others`); the estimate uses those of all bins (`Levels.all`). All of it is post-processing of noisy counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.histograms.budgets import Floats, Ints
+from sfumato.histograms.estimation.blurred import seen_through_noise
+from sfumato.histograms.estimation.partitions import Levels
+
+SCATTERS = np.array([0.0, 0.15, 0.4, 0.8])
+NEAR = SCATTERS.size
+ATOM = 1e-3  # deviation, in noise scales, that stands for none
+STEP, GROWTH, FAR = 0.35, 0.2, 5.0  # grid of counts anywhere: steps in noise scales, growing; broader parts beyond FAR
+DECAYS = 10
+FEW_RECORDS, FEW_SCALES = (1.5, 3.0, 6.0, 9.0), (2.0, 4.0, 6.0, 12.0)
+AT_LEVEL, AROUND, MIXED, GAP, FREE, PER_STRATUM = 2.0, 3.0, 4.0, 3.0, 7.0, 2.0  # handicaps
+STEPS, PULL, HALF = 60, 10.0, 0.5  # a part to which less than half a bin belongs is dropped in the end
+STRATA, LEAST_PER_STRATUM = 12, 48
+
+Explanation = tuple[float, Floats, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Likelihood of each bin under each part (`likely`, up to a factor per bin) and its posterior mean there (`means`).
+
+    The first parts are those around the level, then come exactly 0 and the grid of counts anywhere (`centres`).
+    `kinds` are the mixtures of parts that simple priors are made of: the scatters, 0, the exponentials.
+    """
+
+    likely: Floats
+    means: Floats
+    centres: Floats
+    widths: Floats
+    kinds: Floats
+
+    def explain(self, prior: Floats, handicap: float, allowed: Floats | float = 1.0) -> Explanation:
+        """Log-evidence, posterior mean and variance under a prior over the parts (one for all bins, or one each)."""
+        joint = self.likely * prior * allowed
+        total = joint.sum(axis=1)
+        mean = (joint * self.means).sum(axis=1) / total
+        square = (joint * self.means**2).sum(axis=1) / total
+        return float(np.log(total).sum()) - handicap, mean, np.maximum(square - mean**2, 0.0)
+
+
+def explain_by_levels(noisy: Floats, scale: Floats, levels: Levels, equal: float) -> tuple[Floats, Floats]:
+    """Posterior mean and variance of each bin; `equal` is what all bins hold if they hold the same.
+
+    >>> level = np.full(96, 50.0)
+    >>> mean, _ = explain_by_levels(np.tile([45.0, 55.0], 48), np.full(96, 10.0), Levels(level, level), 50.0)
+    >>> bool(abs(mean - 50).max() < 2)
+    True
+    """
+    parts, top = _parts(noisy, scale, levels)
+    evenly = seen_through_noise(noisy - equal, ATOM * scale, scale)[0] - top
+    models = [(float(evenly.sum()), np.full(noisy.size, equal), np.zeros(noisy.size))]
+    at_level = np.zeros(parts.likely.shape[1])
+    at_level[0] = 1.0
+    around = np.zeros(parts.likely.shape[1])
+    around[:NEAR] = _shares(parts.likely[:, :NEAR])
+    shares = _shares(parts.likely @ parts.kinds.T, drop=HALF)
+    mixed = shares @ parts.kinds
+    free = _freed(parts.likely, mixed)
+    models += [parts.explain(at_level, AT_LEVEL), parts.explain(around, AROUND), parts.explain(mixed, MIXED)]
+    models += [parts.explain(free, FREE)]
+    smallest = float(scale.min())
+    for few in (*FEW_RECORDS, *(few * smallest for few in FEW_SCALES)):
+        models += _with_gap(parts, levels.others, few)
+    models += _by_strata(parts, levels.others, free)
+    return average(models)
+
+
+def average(models: list[Explanation]) -> tuple[Floats, Floats]:
+    """Mean and variance over explanations, weighted by their evidence."""
+    evidence = np.array([m[0] for m in models])
+    trust = np.exp(np.maximum(evidence - evidence.max(), -100.0))
+    trust /= trust.sum()
+    mean = np.asarray(sum(t * m[1] for t, m in zip(trust, models, strict=True)))
+    return mean, np.asarray(sum(t * (m[2] + (m[1] - mean) ** 2) for t, m in zip(trust, models, strict=True)))
+
+
+def _parts(noisy: Floats, scale: Floats, levels: Levels) -> tuple[Parts, Floats]:
+    """All parts, and the log-likelihood that stands for 1 in each bin."""
+    smallest = float(scale.min())
+    centres, widths = _anywhere(smallest, float(noisy.max(initial=0.0)))
+    density, shift = seen_through_noise(noisy[:, None] - centres, widths, scale[:, None])
+    logs = np.concatenate([_at_levels(noisy, scale, levels.others)[0], density], axis=1)
+    means = np.concatenate([_at_levels(noisy, scale, levels.all)[1], centres + shift], axis=1)
+    top = logs.max(axis=1)
+    likely = np.exp(np.maximum(logs - top[:, None], -120.0))
+    decay = np.exp(-centres / np.geomspace(max(1.0, 0.3 * smallest), 40 * smallest, DECAYS)[:, None])
+    decay *= np.maximum(np.diff(centres, prepend=0.0), 1.0)
+    kinds = np.zeros((NEAR + 1 + DECAYS, likely.shape[1]))
+    kinds[: NEAR + 1, : NEAR + 1] = np.eye(NEAR + 1)
+    kinds[NEAR + 1 :, NEAR:] = decay / decay.sum(axis=1, keepdims=True)
+    return Parts(likely, np.maximum(means, 0.0), centres, widths, kinds), top
+
+
+def _at_levels(noisy: Floats, scale: Floats, level: Floats) -> tuple[Floats, Floats]:
+    """Log-density and posterior mean under each scatter around the level."""
+    at = np.maximum(level, 1e-9 * scale)[:, None]
+    spread = np.sqrt(np.minimum(at, at**2) + (SCATTERS * at) ** 2) + ATOM * scale[:, None]
+    density, shift = seen_through_noise(noisy[:, None] - at, spread, scale[:, None])
+    return density, at + shift
+
+
+def _anywhere(scale: float, top: float) -> tuple[Floats, Floats]:
+    """Centres and deviations of the parts of a prior that knows nothing of levels."""
+    centres = [0.0]
+    while centres[-1] < max(top, 2 * scale):
+        centres.append(centres[-1] + max(1.0, STEP * scale, GROWTH * centres[-1]))
+    grid = np.array(centres)
+    widths = np.diff(grid, prepend=0.0)
+    widths = np.where(widths <= 1.0, ATOM * scale, widths)
+    return grid, np.where(grid > FAR * scale, 2 * widths, widths)
+
+
+def _shares(likely: Floats, *, drop: float = 0.0) -> Floats:
+    """Shares of the parts by EM; those to which fewer than `drop` bins belong fade out in its second half."""
+    shares = np.full(likely.shape[1], 1.0 / likely.shape[1])
+    for step in range(STEPS):
+        belong = shares * (likely.T @ (1.0 / (likely @ shares)))
+        shares = np.maximum(belong - drop * max(0, 2 * step - STEPS) / STEPS, 0.0)
+        shares /= shares.sum()
+    return shares
+
+
+def _pulled(likely: Floats, start: Floats, *, steps: int) -> Floats:
+    """EM from a prior, of which `PULL` imaginary bins stay."""
+    prior = start
+    for _ in range(steps):
+        prior = (prior * (likely.T @ (1.0 / (likely @ prior))) + PULL * start) / (likely.shape[0] + PULL)
+        prior[prior < 1e-30] = 0.0
+    return prior
+
+
+def _freed(likely: Floats, start: Floats) -> Floats:
+    return _pulled(likely, 0.999 * start + 0.001 / start.size, steps=40)
+
+
+def _with_gap(parts: Parts, level: Floats, few: float) -> list[Explanation]:
+    """The mixture in which no bin holds up to a `few` records but some: 0, or more; or a level above that."""
+    if few < parts.centres[1]:
+        return []
+    beyond = (parts.centres - np.where(parts.widths < 1.0, 0.0, parts.widths) > 0.99 * few) & (parts.centres > few)
+    if not beyond.any():
+        return []
+    anywhere = np.concatenate([np.ones(NEAR, dtype=bool), beyond | (parts.centres == 0)])
+    kinds = parts.kinds * anywhere
+    kinds = kinds[kinds.sum(axis=1) > 0]
+    kinds /= kinds.sum(axis=1, keepdims=True)
+    allowed: NDArray[np.float64] = np.ones_like(parts.likely)
+    allowed[:, :NEAR] = (level > few)[:, None]
+    prior = _shares((parts.likely * allowed) @ kinds.T, drop=HALF) @ kinds
+    return [parts.explain(prior, GAP, np.maximum(allowed, 1e-30))]
+
+
+def _by_strata(parts: Parts, level: Floats, free: Floats) -> list[Explanation]:
+    """One mixture, or one free prior, per stratum of predicted levels."""
+    groups = int(min(STRATA, level.size // LEAST_PER_STRATUM))
+    if groups < 2:
+        return []
+    stratum = np.empty(level.size, dtype=np.int64)
+    stratum[np.argsort(level, kind="stable")] = np.arange(level.size) * groups // level.size
+    by_kind = parts.likely @ parts.kinds.T
+    shares = _shares(by_kind)
+    mixed, freed = np.empty_like(parts.likely), np.empty_like(parts.likely)
+    for k in range(groups):
+        own: Ints = np.flatnonzero(stratum == k)
+        mixed[own] = _pulled(by_kind[own], shares + 1e-6, steps=40) @ parts.kinds
+        freed[own] = _pulled(parts.likely[own], free, steps=20)
+    return [
+        parts.explain(mixed, MIXED + PER_STRATUM * groups),
+        parts.explain(freed, FREE + 1.5 * PER_STRATUM * groups),
+    ]

@@ -1,0 +1,142 @@
+"""The level of every bin from the bins around it: an average over all dyadic partitions of the line, by their evidence.
+
+A partition says: inside a stretch all counts scatter around one level. A stretch has the levels' evidence in closed form (a
+normal approximation of the noise, levels never negative, their deviation from the mean level of one of a few sizes). Going
+up a binary tree, a node is either one stretch or its two halves, half and half beforehand; so the evidence of the mixture
+over all ``> 2^(n/2)`` partitions takes one pass, as in context-tree weighting (Willems, Shtarkov & Tjalkens 1995), and going
+down again gives every bin the average level over all of them. Where the tree is put on the line is averaged over as well.
+
+*Nothing about itself.* Whoever asks how well levels predict needs levels that have not seen the bin's own noise. So the
+bins are dealt into folds, and a bin's `others` level is computed with all bins of its fold left out. All of it is
+post-processing of noisy counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.histograms.budgets import Floats, Ints
+from sfumato.histograms.estimation.blurred import log_normal_share
+from sfumato.privacy import NANO
+from sfumato.privacy.noise import laplace_variance
+
+FOLDS, PLACES = 8, 8
+SIZES = (0.1, 0.4, 1.5, 6.0)  # of a level's deviation from the mean level, in typical deviations
+EMPTY = 0.1  # how often a stretch holds nothing at all, against each of the sizes
+LONE = 6.0  # noise scales above the median of five at which a bin stands alone: it says nothing about its neighbours
+ROUGH = 32  # bins to either side over which the scatter inside stretches is measured
+GOLDEN = 0.6180339887498949
+HALF_LOG_TAU = 0.9189385332046727
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """`others`: the level of each bin as the other folds see it. `all`: as all bins see it."""
+
+    others: Floats
+    all: Floats
+
+
+def levels(noisy: Ints, rates: Ints) -> Levels:
+    """The levels of all bins, from their noisy counts.
+
+    >>> found = levels(np.repeat([0, 900], 64), np.full(128, 10**8))
+    >>> bool(found.all[10] < 1) and bool(abs(found.all[100] - 900) < 5)
+    True
+    """
+    y, variance = noisy.astype(np.float64), laplace_variance(rates)
+    kept = ~_lone(y, NANO / rates)
+    middle = max(float(y[kept].mean()), 1e-3 * float(np.sqrt(variance.mean())))
+    fold = np.arange(y.size) % FOLDS
+    for places in (1, 2):
+        size = np.sqrt(max(float((y[kept] ** 2 - variance[kept]).mean()), 0.0) + middle**2)
+        known = np.where(kept, 1 / variance, 0.0)
+        others = _mixture(y - middle, known, middle, size, fold, places)
+        if places == 1:  # counts may scatter more than the noise does
+            variance = np.maximum(variance, _scatter((y - others) ** 2, kept))
+    everybody = _mixture(y - middle, known, middle, size, None, PLACES)
+    return Levels(others, everybody)
+
+
+def _lone(y: Floats, scale: Floats) -> NDArray[np.bool_]:
+    around = np.pad(y, 2, mode="reflect" if y.size > 2 else "edge")
+    middle = np.median(np.stack([around[k : k + y.size] for k in range(5)]), axis=0)
+    high = np.maximum(middle, 0.0)
+    return np.asarray((y > middle + LONE * scale + high) | (y < middle - LONE * scale - high / 2))
+
+
+def _scatter(squares: Floats, kept: NDArray[np.bool_]) -> Floats:
+    """Mean square in the neighbourhood of each bin."""
+    n = squares.size
+    reach = min(ROUGH, max(n // 8, 2))
+    low, high = np.maximum(np.arange(n) - reach, 0), np.minimum(np.arange(n) + reach + 1, n)
+    total = np.concatenate([[0.0], np.cumsum(np.where(kept, squares, 0.0))])
+    bins = np.concatenate([[0], np.cumsum(kept)])
+    return np.asarray((total[high] - total[low]) / np.maximum(bins[high] - bins[low], 1))
+
+
+def _mixture(y: Floats, known: Floats, middle: float, size: float, fold: Ints | None, places: int) -> Floats:
+    """Levels averaged over where the tree is put, each place weighted by its evidence."""
+    n = y.size
+    width = 2 << max(int(np.ceil(np.log2(max(n, 2)))), 1)
+    begins = (np.arange(places) * GOLDEN % 1 * (width - n)).astype(np.int64)
+    folds = 1 if fold is None else FOLDS
+    pulls, weights = np.zeros((places, folds, width)), np.zeros((places, folds, width))
+    for place, begin in enumerate(begins):
+        for left_out in range(folds):
+            part = known if fold is None else np.where(fold == left_out, 0.0, known)
+            weights[place, left_out, begin : begin + n] = part
+            pulls[place, left_out, begin : begin + n] = part * y
+    found, evidence = _over_partitions(pulls.reshape(-1, width), weights.reshape(-1, width), middle, size)
+    trust = evidence.reshape(places, folds)
+    trust = np.exp(trust - trust.max(axis=0))
+    trust /= trust.sum(axis=0)
+    found = found.reshape(places, folds, width)
+    own = np.zeros(n, dtype=np.int64) if fold is None else fold
+    spots = np.arange(n)
+    return middle + np.asarray(sum(trust[p, own] * found[p, own, b + spots] for p, b in enumerate(begins)))
+
+
+def _over_partitions(pulls: Floats, weights: Floats, middle: float, size: float) -> tuple[Floats, Floats]:
+    """Mean level less `middle` over all partitions of each row, and each row's evidence.
+
+    `pulls` are the bins' deviations from `middle` times their `weights` (one over variance); the shortest stretch is a pair.
+    """
+    evidence: list[Floats] = []  # of a node: all its partitions
+    whole: list[Floats] = []  # of a node as one stretch
+    mean: list[Floats] = []
+    while pulls.shape[1] > 1:
+        pulls, weights = pulls[:, ::2] + pulls[:, 1::2], weights[:, ::2] + weights[:, 1::2]
+        one, level = _one_stretch(pulls, weights, middle, size)
+        halves = one if not evidence else evidence[-1][:, ::2] + evidence[-1][:, 1::2]
+        whole.append(one)
+        mean.append(level)
+        evidence.append(np.logaddexp(one, halves) - np.log(2))
+    reached, out = np.ones((pulls.shape[0], 1)), np.zeros((pulls.shape[0], 1))
+    for depth in range(len(whole) - 1, -1, -1):
+        ends = np.exp(whole[depth] - np.log(2) - evidence[depth]) if depth else np.ones_like(reached)
+        out = np.repeat(out + reached * ends * mean[depth], 2, axis=1)
+        reached = np.repeat(reached * (1 - ends), 2, axis=1)
+    return out, evidence[-1][:, 0]
+
+
+def _one_stretch(pulls: Floats, weights: Floats, middle: float, size: float) -> tuple[Floats, Floats]:
+    """Log-evidence that all bins have one level (against all at `middle`), and that level less `middle`."""
+    evidence = [-pulls * middle - weights * middle**2 / 2 + np.log(EMPTY)]
+    level = [np.full_like(pulls, -middle)]
+    for factor in SIZES:
+        prior = (factor * size) ** 2
+        shrunk = 1 + weights * prior
+        best, spread = pulls * prior / shrunk, np.sqrt(prior / shrunk)
+        edge = (best + middle) / spread  # levels are not negative: a normal cut off at 0
+        share = log_normal_share(edge)
+        evidence.append(pulls * best / 2 - np.log(shrunk) / 2 + share - log_normal_share(np.array(middle / np.sqrt(prior))))
+        level.append(best + spread * np.exp(-(edge**2) / 2 - HALF_LOG_TAU - share))
+    stacked = np.array(evidence)
+    top = stacked.max(axis=0)
+    trust = np.exp(stacked - top)
+    total = trust.sum(axis=0)
+    return top + np.log(total / (len(SIZES) + EMPTY)), np.asarray((trust * np.array(level)).sum(axis=0) / total)
