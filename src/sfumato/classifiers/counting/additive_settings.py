@@ -1,13 +1,14 @@
 """How an additive model spends its budget: smooth functions of ε, the number of records and the share of the rarer classes.
 
 - The *signal* Nε, the number of records times the budget, says how many units of noise fit into the table. Each doubling
-  of it pays for one more round, from one at 400: ``log2(Nε / 200)``. A round finds what a few columns say, so tables whose
-  signal is spread over many columns want many, and rounds that find little cost little: the cells of a term are drawn
-  towards no effect by their noise.
-- The share of the records outside the most frequent class. Where it is small the decisions rest on few cells, and later
-  terms add their noise to all rows for the sake of few: the first grid then gets more (`AHEAD`, smooth in that share), and
-  the later terms order the rows within its cells.
+  pays for one more round, from one at 400 to three at 1,600: ``log2(Nε / 200)``. More rounds than these must be carried by
+  the records that are still wrong, and where one class has nearly everything those are few. So from there on the signal is
+  counted as if a quarter of the records, and no more, could be wrong: ``1.35 log2(E / 1000)``, E being Nε or four times the
+  rarer classes' records times ε, whichever is less.
+- The first term gets twice the budget of a later one, or less where there are many: decisions rest on it, the others order
+  the rows within its cells.
 - A choice among tens of thousands of grids is off by about ten units of its noise: its share falls as the signal grows.
+- The fainter the signal, and the rarer the classes, the more noise there is in a cell: a grid may then have fewer.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ import numpy as np
 
 from sfumato.errors import InputError
 
-FIRST_ROUND = 200  # N ε of which each doubling pays for a round, up to FEW; from there on for LATER of them
+FIRST_ROUND = 200  # N ε of which each doubling pays for a round, up to FEW
 FEW = 3
-LATER = 1.35
+LATER_ROUND = 1_000  # the same for more rounds, of which a doubling pays for MORE
+MORE = 1.35
 MOST_ROUNDS = 16
-EVEN = 0.25  # share of the rarer classes from which on all rounds get the same
-AHEAD = 2.0  # how many times a later round's budget the first has more, where the rarer classes have almost nothing
+EVEN = 0.25  # share of the rarer classes from which on they are not rare
 
 
 @dataclass(frozen=True)
@@ -88,14 +89,17 @@ class AdditiveSettings:
         return max(2, int(min(self.cells * rows * epsilon, rows / self.crowd)))
 
 
-def rounds_for(signal: float) -> int:
-    """The number of rounds that a signal pays for.
+def rounds_for(signal: float, rarer: float = EVEN) -> int:
+    """The number of rounds that a signal pays for, with such a share outside the most frequent class.
 
     >>> [rounds_for(s) for s in (100, 400, 800, 1_600, 5_000, 20_000, 40_000, 200_000)]
     [1, 1, 2, 3, 3, 6, 7, 10]
+    >>> [rounds_for(s, rarer=0.05) for s in (100, 400, 800, 1_600, 5_000, 20_000, 40_000, 200_000)]
+    [1, 1, 2, 3, 3, 3, 4, 7]
     """
-    few, many = min(FEW, np.log2(signal / FIRST_ROUND)), LATER * np.log2(signal / (FIRST_ROUND * 5))
-    return int(np.clip(round(max(few, many)), 1, MOST_ROUNDS))
+    few = min(FEW, np.log2(signal / FIRST_ROUND))
+    wrong = signal * min(1.0, max(rarer, 1e-9) / EVEN)
+    return int(np.clip(round(max(few, MORE * np.log2(wrong / LATER_ROUND))), 1, MOST_ROUNDS))
 
 
 def automatic(
@@ -112,15 +116,16 @@ def automatic(
 
     >>> [automatic(e, 36_000).rounds for e in (0.01, 0.05, 0.1, 0.2, 0.5, 1)]
     [1, 3, 3, 4, 6, 7]
-    >>> [automatic(1, 36_000, rarer=r).ahead for r in (0.5, 0.25, 0.125, 0.0)]
-    [1.0, 1.0, 2.0, 3.0]
+    >>> [automatic(1, 36_000, rarer=r).rounds for r in (0.5, 0.25, 0.125, 0.0)]
+    [7, 7, 6, 3]
     """
     signal = max(1.0, epsilon * rows)
     even = min(1.0, max(0.0, rarer) / EVEN)
     faint = min(1.0, 2 * FIRST_ROUND / signal)
+    most = rounds_for(signal, rarer)
     found = AdditiveSettings(
-        rounds_for(signal),
-        ahead=1.0 + AHEAD * (1.0 - even),
+        most,
+        ahead=1.0 + min(1.0, FEW / most),
         select=float(np.clip(0.4 - 0.085 * np.log2(signal / 7200), 0.15, 0.45)),
         prior=1.0 + 0.5 * faint,
         cells=float(np.clip(0.22 / np.sqrt(faint), 0.22, 1.0)) * (0.3 + 0.7 * even),
