@@ -1,7 +1,6 @@
 """Enumeration against a literal transcription; roll-up against counting each grid by itself."""
 
 from itertools import combinations
-from math import comb
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InputError, SchemaError
-from sfumato.grids.search.pool import _scattered, crossed, enumerate_grids
+from sfumato.grids.search.pool import crossed, enumerate_grids
 from sfumato.grids.search.quality import Quality
 from sfumato.grids.search.scoring import score_pool
 from sfumato.records.levels import Levels
@@ -55,7 +54,7 @@ def test_balanced_pools_treat_columns_alike_where_the_papers_order_does_not():
         return uses[-1] / uses.max()
 
     assert share_of_last("paper") < 0.2
-    assert share_of_last("balanced") > 0.8
+    assert share_of_last("balanced") == 1
 
 
 def test_whole_layers_are_kept_while_they_fit():
@@ -105,15 +104,7 @@ def test_bad_pools_and_trees_are_refused():
         Levels.numeric("a", [0, 2, 1])
 
 
-@pytest.mark.parametrize(("d", "width", "stride"), [(5, 2, 4), (9, 3, 2), (12, 4, 7), (14, 5, 11), (7, 1, 3), (6, 6, 2)])
-def test_sets_are_scattered_without_looking_at_all_of_them(d, width, stride):
-    total = comb(d, width)
-    one_by_one = [s for i, s in enumerate(combinations(range(d), width)) if (i * 0x9E3779B1) % total % stride == 0]
-    assert _scattered(d, width, stride) == one_by_one
-
-
 def test_a_table_of_a_thousand_columns_has_a_pool():
-    """There are 4e10 sets of four columns: they must not be listed."""
+    """There are 4e10 sets of four columns, and half a million of two: they must not be listed."""
     pool = enumerate_grids([Levels.flat(f"c{i}", ["a", "b"]) for i in range(1000)], most=3_000, cells=500, widest=4)
-    assert 1_000 < pool.size <= 3_001
-    assert max(len(family.attributes) for family in pool.families) >= 2
+    assert pool.size == 1_001

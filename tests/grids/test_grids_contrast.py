@@ -133,7 +133,7 @@ def test_parts_stay_small_and_the_root_grid_stays_in_the_pool(monkeypatch):
     pool = enumerate_grids(records.taxonomies, most=500, cells=1000, widest=2)
     monkeypatch.setattr(contrast, "_MOST_CELLS", 60)
     fitting = contrast.small_enough(pool, records.taxonomies, [((0, 3), (1, 2))])
-    grids = [fitting.grid(i) for i in range(fitting.size)]
+    grids = [tuple(sorted(fitting.grid(i))) for i in range(fitting.size)]
     assert () in grids
     assert ((2, 1), (3, 3)) in grids  # a part of its own
     assert ((1, 1), (3, 3)) not in grids  # tied to the first, 8 x 4 x 5 cells

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InputError
 from sfumato.grids.search import rolling, rows, scoring
-from sfumato.grids.search.pool import Family, Pool, enumerate_grids
+from sfumato.grids.search.layers import Family
+from sfumato.grids.search.pool import Pool, enumerate_grids
 from sfumato.grids.search.quality import SCALE, Quality, top_two
 from sfumato.grids.search.rolling import Rolling
 from sfumato.grids.search.rows import Rows

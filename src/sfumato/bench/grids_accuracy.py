@@ -89,27 +89,31 @@ def evaluate(
     learners: Sequence[str] = LEARNERS,
     progress: Callable[[str], None] = lambda _: None,
     name: str = "",
+    shuffled: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Misclassification, area under the curve and balanced accuracy per ε and learner: see `summary`.
 
     `make(epsilon, rows)` gives an unfitted publisher; the number of training rows is public here, as in the paper's N.
+    With `shuffled` columns every draw has an order of its own, so that the mean is over orders too.
     """
     out: dict[str, dict[str, Any]] = {}
-    task = Task.of(case.schema, case.target)
     for epsilon in epsilons:
         rows: list[list[dict[str, Halved]]] = []
         for number, (train, test) in enumerate(splits(case, repeats)):
-            records = case.take(train)
-            score = KeptScores()
+            view, records, score = case, case.take(train), KeptScores()
             rows.append([])
             for draw in range(draws):
+                if shuffled:
+                    view = case.in_order(1 + number * draws + draw)
+                    records = view.take(train)
+                task = Task.of(view.schema, view.target)
                 publisher = make(epsilon, len(train))
                 meter = Meter(source=Seeded(1_000 * number + draw))
                 extra = {"score": score} if isinstance(publisher, PrivPfC) else {}
                 found = publisher.release(Exact(records), task, meter, **extra)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    table = published(found, case.records.leaves[test], len(train))
+                    table = published(found, view.records.leaves[test], len(train))
                     said = predictions(table, len(case.records.class_labels), learners=learners)
                 truth = case.records.classes[test]
                 rows[-1].append({k: measured_by_halves(test, truth, *found) for k, found in said.items()})

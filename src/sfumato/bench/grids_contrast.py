@@ -35,7 +35,8 @@ from sfumato.bench.grids_data import FILES, Case, load
 from sfumato.bench.grids_learners import Published, predictions
 from sfumato.bench.metrics import Halved, chosen_across, mean_and_error, measured_by_halves, summarise
 from sfumato.grids.publishers.task import Task
-from sfumato.grids.search.pool import Family, Pool, enumerate_grids
+from sfumato.grids.search.layers import Family
+from sfumato.grids.search.pool import Pool, enumerate_grids
 from sfumato.grids.search.quality import Quality
 from sfumato.grids.search.scoring import score_pool
 from sfumato.privacy import Exact, Meter, Seeded

@@ -8,7 +8,7 @@ meaning. Nothing in this file was read off the data beyond what their public doc
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +176,38 @@ class Case:
         """Some of the rows."""
         r = self.records
         return Records(r.taxonomies, np.asfortranarray(r.leaves[rows]), r.classes[rows], r.class_labels)
+
+    def in_order(self, number: int) -> Case:
+        """The same data with its columns in one of many orders; 0 is that of the schema."""
+        count = len(self.attributes)
+        order = np.random.default_rng(number).permutation(count) if number else np.arange(count)
+        names = [self.attributes[j].name for j in order]
+        r = self.records
+        leaves = np.asfortranarray(r.leaves[:, order])
+        return Case(
+            self.name,
+            Schema({name: self.schema[name] for name in (*names, self.target)}),
+            self.target,
+            tuple(self.attributes[j] for j in order),
+            Records(tuple(r.taxonomies[j] for j in order), leaves, r.classes, r.class_labels),
+        )
+
+    def renamed(self, number: int) -> Case:
+        """The same data with its columns under each other's names; 0 leaves them as they are."""
+        names = [a.name for a in self.attributes]
+        given = np.random.default_rng(number).permutation(names).tolist() if number else names
+        r = self.records
+        columns = {new: self.schema[old] for old, new in zip(names, given, strict=True)}
+        return Case(
+            self.name,
+            Schema({**columns, self.target: self.schema[self.target]}),
+            self.target,
+            tuple(
+                replace(a, name=new, levels=replace(a.levels, name=new))
+                for a, new in zip(self.attributes, given, strict=True)
+            ),
+            replace(r, taxonomies=tuple(replace(t, name=new) for t, new in zip(r.taxonomies, given, strict=True))),
+        )
 
 
 SOURCES: dict[str, tuple[str, Callable[[], Schema], str]] = {

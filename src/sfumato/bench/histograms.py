@@ -40,7 +40,7 @@ def run(
 ) -> dict[str, Any]:
     """All figures and claims; the 39 cells of the claims need the public sets in `data`.
 
-    The part `leave-one-out` sets the constants that remain again without each of the sets; `ranges` are the fresh ranges alone.
+    The part `leave-one-out` sets the constants that remain again without each of the sets; `ranges` is the fresh ranges.
     """
     if part == "leave-one-out":
         without = left_out(OF_HISTOGRAMS, data=data, quick=quick, draws=draws, progress=progress)

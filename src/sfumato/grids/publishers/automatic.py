@@ -9,8 +9,12 @@ others on splits that it does not.
   class, and what it costs (half the budget) with the noise: it pays once those records times ε reach `SECOND`. Where
   even evenly spread classes could not reach that, nothing is spent on finding out.
 - The choice gets a smaller share as Nε grows: it is then certain anyway, and the counts can use the rest.
-- Grids of more than four attributes hardly win; leaving them out lets the pool hold more of the others. Below `FAINT`
-  the choice is what costs most: it gets over half, and grids of at most three attributes compete.
+- Below `FAINT` the choice is what costs most: it gets over half.
+- Grids of four attributes are many times those of three. Below `STRONG` the choice among so many is too noisy for what
+  they win; grids of more than four attributes hardly ever win.
+- The pool holds every grid of up to three attributes in tables of up to some forty columns, so it need not follow Nε.
+- Cells hold at least `CROWD` records on average, however small the noise: the choice sees the records, not those to
+  come, and would take grids that are finer than the records can tell.
 """
 
 from __future__ import annotations
@@ -24,7 +28,9 @@ from sfumato.records.levels import Levels
 
 SECOND = 4_000
 FAINT = 2_500
-STRONG = 15_000  # from here on a larger pool pays
+STRONG = 15_000
+CROWD = 20
+CANDIDATES = 100_000
 _ASSUMED_ROWS = 40_000  # only where no number of records is public: a choice of settings, not an estimate
 
 
@@ -52,9 +58,9 @@ def automatic(
     select = 0.55 if signal < FAINT else 0.37 if signal < 4_000 else 0.25
     found: dict[str, Any] = {
         "grids": "auto" if signal * (1 - 1 / classes) >= SECOND else 1,
-        "most": 20_000 if signal < FAINT else 40_000 if signal < STRONG else 60_000,
+        "most": CANDIDATES,
         "order": "balanced",
-        "widest": 3 if signal < FAINT else 4,
+        "widest": 3 if signal < STRONG else 4,
         "split": (0.03, select, 0.97 - select),
         "calibration": "spread",
         "cells": 0.28 if signal < FAINT else 0.2,
@@ -69,4 +75,5 @@ def automatic(
         found["widest"] = None
     if not isinstance(found["split"], list | tuple):
         raise InputError(f"split must be 'auto', 'paper' or three shares, got {found['split']!r}")
-    return Settings(**{**found, "split": tuple(found["split"])})
+    crowd = CROWD if options.get("cells", "auto") == "auto" else 0  # whoever says how many cells means it
+    return Settings(**{**found, "split": tuple(found["split"]), "crowd": crowd})

@@ -64,7 +64,9 @@ def count_others(
     `known` are class counts that were published already, `size` is the (public or noisy) weight of all records. If no column
     is left out, the classes get all of it (and are then counted with less noise than before).
     """
-    outside = tuple(j for j in range(len(task.attributes)) if j not in divided_in(cuts))
+    divided = divided_in(cuts)
+    # By name: a release is then the same for every order of the columns, noise and all.
+    outside = tuple(j for j in sorted(range(len(task.attributes)), key=task.name) if j not in divided)
     others: tuple[Marginal, ...] = ()
     if nano:
         one, each = others_rates(nano, len(outside), known=known is not None, factor=meter.terms.factor, weights=weights)

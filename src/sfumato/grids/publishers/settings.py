@@ -26,7 +26,8 @@ class Settings:
     most : int
         Θ, the largest number of candidate grids.
     order : "balanced" or "paper"
-        Which candidates are taken when there are too many: whole layers of columns, or the first ones.
+        Which candidates are taken when there are too many: whole layers of columns and then the finest grids, whatever the
+        order of the columns; or the first ones.
     widest : int or None
         The largest number of attributes in a candidate grid.
     split : (size, select, count)
@@ -36,6 +37,9 @@ class Settings:
         How the choice is priced: by the spread of the changes, or as in the paper (2.2).
     cells : float
         A candidate has at most ``cells * N * ε`` cells, ε that of the counts.
+    crowd : float
+        And at most ``N / crowd`` cells, so that they hold so many records on average: with fewer, chance rather than noise
+        decides what a cell says. 0 for no such limit, as in the paper.
     """
 
     grids: int | str = 1
@@ -45,6 +49,7 @@ class Settings:
     split: tuple[float, float, float] = PAPER_SPLIT
     calibration: Calibration = "spread"
     cells: float = 0.2
+    crowd: float = 0.0
 
     def __post_init__(self) -> None:
         if self.grids not in (1, 2, "auto"):
@@ -61,6 +66,8 @@ class Settings:
             raise InputError(f"the split needs three shares (size, select, count) that add up to 1, got {self.split!r}")
         if not _is_number(self.cells) or self.cells <= 0:
             raise InputError(f"cells must be a positive number, got {self.cells!r}")
+        if not _is_number(self.crowd) or self.crowd < 0:
+            raise InputError(f"crowd must be a number of records, 0 or more, got {self.crowd!r}")
 
     def shares(self, nano: Nano, *, public_size: bool) -> tuple[Nano, Nano, Nano]:
         """How `nano` nano-ε are divided among the three steps, the first of which is free at a `public_size`.
@@ -75,8 +82,13 @@ class Settings:
         return Nano(size), Nano(select), Nano(nano - size - select)
 
     def most_cells(self, records: float, rate: float) -> int:
-        """τ: the largest number of cells of a candidate grid, for `records` and counts of this `rate` (Equation 6)."""
-        return max(2, int(self.cells * records * rate))
+        """τ: the largest number of cells of a candidate grid, for `records` and counts of this `rate` (Equation 6).
+
+        >>> Settings().most_cells(30_000, 0.5), Settings(crowd=20).most_cells(30_000, 0.5)
+        (3000, 1500)
+        """
+        noisy = self.cells * records * rate
+        return max(2, int(min(noisy, records / self.crowd) if self.crowd else noisy))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, as certificates show them."""

@@ -26,7 +26,7 @@ from sfumato.grids.publishers.automatic import SECOND
 from sfumato.grids.publishers.one_grid import TOO_SMALL, Chosen, Weights, choose_and_count, most_grids, step_rates
 from sfumato.grids.publishers.settings import Settings
 from sfumato.grids.publishers.task import Task
-from sfumato.grids.search.pool import Pool, crossed, enumerate_grids
+from sfumato.grids.search.pool import Pool, crossed_grids
 from sfumato.grids.search.scoring import Scorer, score_pool
 from sfumato.privacy.exact import Exact
 from sfumato.privacy.meter import Meter
@@ -132,9 +132,8 @@ def _second(
         return replace(plain, taxonomies=scored, leaves=np.asfortranarray(np.column_stack([plain.leaves, score])))
 
     def pool(limit: int) -> Pool:
-        most, widest = max(1, most_grids(settings, limit, task.classes) // 6), min(3, settings.widest or 3)
-        plain = enumerate_grids(task.taxonomies, most=most, cells=max(1, limit // 2), order=settings.order, widest=widest)
-        return crossed(plain, scored, len(task.taxonomies), cells=limit)
+        most, widest = most_grids(settings, limit, task.classes), min(3, settings.widest or 3)
+        return crossed_grids(scored, len(task.taxonomies), most=most, cells=limit, order=settings.order, widest=widest)
 
     second = choose_and_count(
         records.map(with_score),

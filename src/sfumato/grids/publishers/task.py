@@ -47,6 +47,10 @@ class Task:
             )
         return cls(attributes_of(schema, target=target, attributes=attributes), target, domain)
 
+    def name(self, column: int) -> str:
+        """The name of a predictor."""
+        return self.attributes[column].name
+
     @property
     def classes(self) -> int:
         """How many classes there are."""

@@ -3,10 +3,10 @@
 Enumeration follows Algorithm 2 of Su et al. 2018: grids with one attribute below the root, then with two, and so on; a
 grid is kept if it has at most τ cells. What to do when Θ cuts a layer short differs:
 
-- ``order="paper"`` stops at the Θ-th grid, so the last layer knows only the first columns;
-- ``order="balanced"`` gives every set of attributes of that layer the same share of what is left, takes its grids
-  evenly from few cells to many, and keeps a share for the layers above, so that no column is favoured for where it
-  stands.
+- ``order="paper"`` stops at the Θ-th grid, so the last layer knows only the first columns, and what is published
+  depends on the order in which the columns stand;
+- ``order="balanced"`` takes a layer in whole if it fits, and of the first that does not fit the grids with the most
+  cells, all grids of one number of cells or none (`layers`). A table with its columns in another order has the same pool.
 
 The root grid (one cell: publish class counts only) is always a candidate. Nothing here depends on private data, so it
 is free.
@@ -14,43 +14,21 @@ is free.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import combinations
-from math import comb
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
+from sfumato.grids.search.layers import Family, balanced
 from sfumato.records.levels import Levels
 from sfumato.records.records import Grid
 
 Order = Literal["balanced", "paper"]
 
 _CHUNK = 1 << 21
-_SCATTER = 0x9E3779B1  # a large prime
-_FEWEST = 4  # grids per set of attributes, below which fewer sets are looked at
-
-
-@dataclass(frozen=True, eq=False)
-class Family:
-    """The candidate grids over one set of attributes.
-
-    Attributes
-    ----------
-    attributes : tuple of int
-    levels : int array, grids by attributes
-    index : int array
-        Place of each grid in the pool.
-    """
-
-    attributes: tuple[int, ...]
-    levels: NDArray[np.int64]
-    index: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +68,43 @@ def enumerate_grids(
         raise InputError(f"a pool needs at least one grid, got {most}")
     if order not in ("balanced", "paper"):
         raise InputError(f"order must be 'balanced' or 'paper', got {order!r}")
-    layers = _paper(taxonomies, most, cells, widest) if order == "paper" else _balanced(taxonomies, most, cells, widest)
+    if order == "balanced":
+        return _pool(balanced(taxonomies, most, cells, widest))
     families = [Family((), np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64))]
     size = 1
-    for grids in layers:
+    for grids in _paper(taxonomies, most, cells, widest):
         families.extend(_group(grids, size))
         size += len(grids)
     return Pool(tuple(families), size)
+
+
+def crossed_grids(
+    taxonomies: Sequence[Levels],
+    attribute: int,
+    *,
+    most: int,
+    cells: int,
+    order: Order = "balanced",
+    widest: int | None = None,
+) -> Pool:
+    """Grids over the other columns, at most `widest` of them, each crossed with a level of one attribute.
+
+    >>> taxonomies = [Levels.flat("sex", ["F", "M"]), Levels.numeric("score", [0, 1, 2, 3, 4])]
+    >>> pool = crossed_grids(taxonomies, 1, most=9, cells=4)
+    >>> [pool.grid(i) for i in range(pool.size)]
+    [((1, 1),), ((1, 2),), ((0, 1), (1, 1))]
+    """
+    if order == "balanced":
+        return _pool(balanced(taxonomies, most, cells, widest, attribute))
+    others = [t if j != attribute else Levels.flat(t.name, ["all"]) for j, t in enumerate(taxonomies)]
+    levels = taxonomies[attribute].height - 1
+    plain = enumerate_grids(others, most=max(1, most // levels), cells=cells, order=order, widest=widest)
+    return crossed(plain, taxonomies, attribute, cells=cells)
+
+
+def _pool(families: Iterator[Family]) -> Pool:
+    found = tuple(families)
+    return Pool(found, sum(family.index.size for family in found))
 
 
 def _group(grids: NDArray[np.int64], first: int) -> Iterator[Family]:
@@ -148,118 +156,6 @@ def _paper(taxonomies: Sequence[Levels], most: int, cells: int, widest: int | No
         yield layer.astype(np.int64)
         if left <= 0:
             return
-
-
-def _balanced(taxonomies: Sequence[Levels], most: int, cells: int, widest: int | None) -> Iterator[NDArray[np.int64]]:
-    """Whole layers while they fit in what is left; then every set of attributes gets the same share."""
-    d = len(taxonomies)
-    left = most
-    for width in range(1, min(d, widest or d) + 1):
-        smallest = sorted(t.sizes[1] for t in taxonomies if t.height > 1)[:width]
-        if left <= 0 or len(smallest) < width or np.prod(smallest, dtype=np.float64) > cells:
-            return
-        # A layer that does not fit leaves half of the room to those above it, unless there are none.
-        last = width == min(d, widest or d)
-        fits = _count(taxonomies, width, cells) <= left
-        grids = _layer(taxonomies, width, cells, left if fits or last else left // 2, whole=fits)
-        if not len(grids):
-            return
-        left -= len(grids)
-        yield grids
-
-
-def _layer(taxonomies: Sequence[Levels], width: int, cells: int, budget: int, *, whole: bool) -> NDArray[np.int64]:
-    """At most `budget` grids of `width` attributes, every set of attributes with the same share."""
-    d = len(taxonomies)
-    total = comb(d, width)
-    most_sets = max(1, budget // _FEWEST)
-    stride = 1 if whole else -(-total // most_sets)
-    subsets = list(combinations(range(d), width)) if stride == 1 else _scattered(d, width, stride)
-    found = [_combinations(taxonomies, subset, cells) for subset in subsets]
-    share = _level(np.array([len(f) for f in found]), budget)
-    rows = []
-    for subset, levels in zip(subsets, found, strict=True):
-        kept = levels if len(levels) <= share else levels[(np.arange(share) * len(levels)) // max(share, 1)]
-        full = np.zeros((len(kept), d), dtype=np.int64)
-        full[:, subset] = kept
-        rows.append(full)
-    return np.concatenate(rows) if rows else np.zeros((0, d), dtype=np.int64)
-
-
-def _scattered(d: int, width: int, stride: int) -> list[tuple[int, ...]]:
-    """One in `stride` of the sets of `width` out of `d` columns, in order, scattered over the columns.
-
-    Set number i is taken if ``i * prime % total`` is a multiple of the stride: without looking at all of them, of which
-    there may be too many to count.
-
-    >>> _scattered(5, 2, 4), len(_scattered(1000, 4, 10**7))
-    ([(0, 1), (1, 2), (2, 4)], 4142)
-    """
-    total = comb(d, width)
-    inverse = pow(_SCATTER, -1, total) if total % _SCATTER else 1
-    numbers = sorted(multiple * inverse % total for multiple in range(0, total, stride))
-    return [_subset(number, d, width) for number in numbers]
-
-
-def _subset(number: int, d: int, width: int) -> tuple[int, ...]:
-    """The set of that number, in the order of `itertools.combinations`.
-
-    >>> [_subset(i, 4, 2) for i in range(6)]
-    [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
-    """
-    found: list[int] = []
-    start = 0
-    for left in range(width, 0, -1):
-        before = partial(_beginning_before, start, d, left)
-        start += bisect_right(range(start, d), number, key=before)
-        found.append(start - 1)
-        number -= before(start - 1)
-    return tuple(found)
-
-
-def _beginning_before(start: int, d: int, width: int, column: int) -> int:
-    """How many sets of `width` columns from `start` on begin before a column."""
-    return comb(d - start, width) - comb(d - column, width)
-
-
-def _level(sizes: NDArray[np.int64], budget: int) -> int:
-    """The largest share s with Σ min(size, s) <= budget: what small sets leave over goes to the large ones.
-
-    >>> _level(np.array([1, 5, 9]), 11)
-    5
-    """
-    low, high = 0, int(sizes.max(initial=0))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if int(np.minimum(sizes, middle).sum()) <= budget else (low, middle - 1)
-    return low
-
-
-def _combinations(taxonomies: Sequence[Levels], subset: tuple[int, ...], cells: int) -> NDArray[np.int64]:
-    """Levels of one set of attributes with at most `cells` cells, few cells first."""
-    grid = np.zeros((1, 0), dtype=np.int64)
-    size = np.ones(1, dtype=np.int64)
-    for j in subset:
-        nodes = np.array(taxonomies[j].sizes[1:], dtype=np.int64)
-        grown = (size[:, None] * nodes).reshape(-1)
-        keep = np.flatnonzero(grown <= cells)
-        levels = np.tile(np.arange(1, nodes.size + 1), len(grid))[keep]
-        grid = np.column_stack([np.repeat(grid, nodes.size, axis=0)[keep], levels])
-        size = grown[keep]
-    return grid[np.argsort(size, kind="stable")]
-
-
-def _count(taxonomies: Sequence[Levels], width: int, cells: int) -> int:
-    """How many grids of `width` attributes have at most `cells` cells."""
-    # counts[w] maps a number of cells to how many ways reach it with w attributes.
-    counts: list[dict[int, int]] = [{1: 1}] + [{} for _ in range(width)]
-    for t in taxonomies:
-        for w in range(width, 0, -1):
-            for size, ways in counts[w - 1].items():
-                for nodes in t.sizes[1:]:
-                    if size * nodes <= cells:
-                        counts[w][size * nodes] = counts[w].get(size * nodes, 0) + ways
-    return sum(counts[width].values())
 
 
 def crossed(pool: Pool, taxonomies: Sequence[Levels], attribute: int, *, cells: int) -> Pool:
