@@ -83,7 +83,6 @@ STATED = {
         "grids.search.quality",
         "grids.search.scoring",
     },
-    "classifiers.counting.additive_settings": {"grids.publishers.automatic"},
     "classifiers.counting.histogram": {
         "grids.published.classifier",
         "grids.published.cuts",

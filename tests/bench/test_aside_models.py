@@ -22,3 +22,9 @@ def test_the_area_sees_what_the_share_of_errors_hides():
     assert learned["auc"] > 0.7
     assert guessed["auc"] == 0.5
     assert guessed["balanced"] == 0.5
+
+
+def test_the_chooser_is_compared_with_our_own_models():
+    found = classify.run(quick=True, part="auto")
+    assert set(found["figures"]["our own"]["census"]) == {"AutoClassifier", "PrivateNaiveBayes", "Majority"}
+    assert [claim["name"].split(":")[0] for claim in found["claims"]] == ["our own"] * 4

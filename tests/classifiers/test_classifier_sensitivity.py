@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sfumato import classifiers as c
-from sfumato.classifiers.counting.additive import UNIT, weights_of
+from sfumato.classifiers.counting.lattice import UNIT
+from sfumato.classifiers.counting.terms import weights_of
 from sfumato.privacy import Seeded
 from sfumato.tables import Categorical, Numeric, Schema
 
@@ -109,10 +110,10 @@ def test_every_pair_of_tiny_tables_for_the_power_of_naive_bayes(exact_losses):
 
 def test_the_probe_catches_a_price_that_is_too_low(monkeypatch, exact_losses):
     """The same test must fail for a mechanism that forgets the weight of a record."""
-    from sfumato.classifiers.counting import additive
+    from sfumato.classifiers.counting import terms
 
-    real = additive.weights_of
-    monkeypatch.setattr(additive, "weights_of", lambda *a: 4 * real(*a))
+    real = terms.weights_of
+    monkeypatch.setattr(terms, "weights_of", lambda *a: 4 * real(*a))
     pair = tables(["no", "yes"], 3, 4)
 
     def make(source):
@@ -135,9 +136,7 @@ def test_the_weight_of_a_record_does_not_depend_on_other_records(classes, cap):
 
 def test_before_the_first_term_every_record_weighs_a_full_unit(monkeypatch):
     seen = []
-    monkeypatch.setattr(
-        "sfumato.classifiers.counting.additive.weights_of", lambda *a: seen.append(weights_of(*a)) or seen[-1]
-    )
+    monkeypatch.setattr("sfumato.classifiers.counting.terms.weights_of", lambda *a: seen.append(weights_of(*a)) or seen[-1])
     X, y = tables(["a", "b", "c"], 1, 6)[0]
     c.PrivateAdditive(epsilon=5, schema=THREE, target="ill", rounds=2, rows=50, source=Seeded(3)).fit(X, y)
     assert len(seen) == 2

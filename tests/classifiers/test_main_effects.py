@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sfumato.classifiers.counting.additive import cell_scores
 from sfumato.classifiers.counting.main_effects import main_effects
+from sfumato.classifiers.counting.terms import cell_scores
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -49,6 +49,17 @@ def real_table(name: str, folder: Path, *, target: str | None = None) -> Table:
     return Table(label, pd.read_parquet(path)[list(schema.names)], schema, target or usual)
 
 
+def some_rows(table: Table, most: int) -> Table:
+    """The table, or so many of its rows, always the same ones.
+
+    >>> len(some_rows(census(100), 30).frame)
+    30
+    """
+    if len(table.frame) <= most:
+        return table
+    return Table(table.name, table.frame.sample(most, random_state=0), table.schema, table.target)
+
+
 def census_schema(*, classes: int = 2, extra: int = 0) -> Schema:
     """The public domains of the synthetic census; `extra` adds columns without signal."""
     columns: dict[str, Domain] = {

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.bench.classify_data import Table, census, real_table
+from sfumato.bench.classify_data import Table, census, real_table, some_rows
 from sfumato.bench.classify_methods import METHODS, measured, splits
 from sfumato.bench.grids_data import FILES
 from sfumato.bench.histograms_accuracy import estimate, queries
@@ -141,13 +141,7 @@ def tables(data: Path | None, quick: bool) -> dict[str, Table]:
         found = {f"census {seed}": census(rows, extra=4 * seed, seed=seed) for seed in range(3)}
     else:
         found = {name: real_table(name, data) for name in ("adult", "bank", "census") if (data / FILES[name]).exists()}
-    return {name: _some(table) for name, table in found.items()}
-
-
-def _some(table: Table) -> Table:
-    if len(table.frame) <= MOST_ROWS:
-        return table
-    return Table(table.name, table.frame.sample(MOST_ROWS, random_state=0), table.schema, table.target)
+    return {name: some_rows(table, MOST_ROWS) for name, table in found.items()}
 
 
 def misclassified_by(method: str, epsilons: Sequence[float] = (0.05, 0.2, 1.0)) -> Measure:
@@ -197,7 +191,16 @@ OF_CLASSIFIERS: tuple[Constant, ...] = (
         misclassified_by("PrivPfC, tree"),
         tables,
         SHARE,
-        ("sfumato.grids.publishers.stacking", "sfumato.classifiers.counting.additive_settings"),
+        ("sfumato.grids.publishers.stacking",),
+    ),
+    Constant(
+        "N ε of which each doubling pays for a round",
+        "sfumato.classifiers.counting.additive_settings",
+        "FIRST_ROUND",
+        (250, 500, 1_000),
+        misclassified_by("AutoClassifier"),
+        tables,
+        SHARE,
     ),
     Constant(
         "levels of a tree split for correct records",

@@ -5,7 +5,7 @@ What decides is the *signal* Nε, the number of records times the budget: how ma
 - Below `FAINT` nothing but the class shares can be learnt: `Majority`.
 - From there on the additive model over grids, with more terms as the signal grows (`additive_settings.automatic`): one
   term is PrivPfC's grid with smoothed cells, several are a boosted model. No other model of the family does as well on all
-  tables of the bench; `PrivateSVM` does better on some, but nothing public tells on which.
+  tables of the bench; others do better on some, but nothing public tells on which.
 
 **Guarantee.** A fiftieth of ε goes into noisy class counts (shown in the guarantee); the choice is a function of those, of ε
 and of the schema. The rest of the budget is the chosen estimator's, with its own proof; both go through one Meter, in
@@ -64,7 +64,7 @@ class AutoClassifier(CountingClassifier):
     rows: int | None = None
 
     def _train(self, records: Exact[Records], meter: Meter) -> None:
-        nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows, weighing=self._weighing)
+        nano, rows, rarer = class_step(records, meter, nano=self._budget(meter), rows=self.rows, weighing=self._weighing)
         self.family_ = family_for(nano / NANO, rows)
         public: dict[str, Any] = {
             "epsilon": self.epsilon,
@@ -79,7 +79,8 @@ class AutoClassifier(CountingClassifier):
         if isinstance(model, Majority):
             model._count(records, meter, nano)
         else:
-            model._boost(records, meter, nano=nano, rows=rows, mixed=mixed)
+            model._plan(nano, rows, rarer)
+            model._boost(records, meter, nano=nano, rows=rows)
         self.model_: CountingClassifier = model
 
     def _scores(self, leaves: NDArray[np.int32]) -> Floats:

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.classifiers.automatic import AutoClassifier
-from sfumato.classifiers.counting.additive import PrivateAdditive, Term
+from sfumato.classifiers.counting.additive import PrivateAdditive
 from sfumato.classifiers.counting.additive_settings import AdditiveSettings
 from sfumato.classifiers.counting.baselines import Majority
 from sfumato.classifiers.counting.forest import PrivateForest
 from sfumato.classifiers.counting.histogram import CellScores, HistogramClassifier
 from sfumato.classifiers.counting.naive_bayes import PrivateNaiveBayes
+from sfumato.classifiers.counting.terms import Term
 from sfumato.classifiers.counting.tree import Node, PrivateDecisionTree
 from sfumato.classifiers.counting.tree_scores import Split
 from sfumato.classifiers.linear.erm import PrivateLogisticRegression, PrivateSVM

@@ -3,8 +3,8 @@
 The model is a sum of *terms*. A term looks at one to four columns at some level of their taxonomies (a grid, as in PrivPfC:
 Su et al. 2018) and gives each cell one number per class; the class with the largest sum is predicted. Averaged over the
 other columns of their terms, they are the shape functions that people plot. It is boosting, but with as few rounds as the
-budget carries (one at ε = 0.05, seven at ε = 1, for tens of thousands of records), because under pure ε every round costs
-its full share.
+budget carries (three at ε = 0.05, seven at ε = 1, for tens of thousands of records: `additive_settings`), because under
+pure ε every round costs its full share.
 
 A round, with p the probabilities of the model so far (a public function, since the model was released):
 
@@ -17,7 +17,7 @@ A round, with p the probabilities of the model so far (a public function, since 
 
 **Guarantee.** ε-differential privacy against the absence of a record.
 
-- A record is in one class: the class counts, by which the number of rounds is chosen, lose their rate ε/50.
+- A record is in one class: the class counts, by which the shares of the rounds are chosen, lose their rate ε/50.
 - Weights are a function of the record and of the published model; one record adds w <= UNIT units to one coordinate of W,
   so noise of rate r per unit loses at most UNIT r.
 - A record of weight w moves the score of *every* grid by an amount in [w low, w high] (`grids.quality`), low <= 0 <= high,
@@ -36,9 +36,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.classifiers.base import CountingClassifier, Floats
-from sfumato.classifiers.counting.additive_settings import AdditiveSettings, are_mixed, automatic
-from sfumato.classifiers.counting.lattice import UNIT, Lattice
-from sfumato.classifiers.counting.main_effects import main_effects
+from sfumato.classifiers.counting.additive_settings import AdditiveSettings, automatic
+from sfumato.classifiers.counting.lattice import Lattice
+from sfumato.classifiers.counting.terms import Term, cell_scores, model_scores, shape_function, weighed, words
 from sfumato.classifiers.weighing import ALIKE, Weighing
 from sfumato.errors import InputError
 from sfumato.grids.publishers.stacking import CLASS_PART
@@ -48,53 +48,7 @@ from sfumato.grids.search.scoring import score_pool
 from sfumato.privacy import NANO, Exact, Meter, Nano
 from sfumato.privacy.losses import choice_rate
 from sfumato.records.coding import Coding
-from sfumato.records.levels import Levels
-from sfumato.records.records import Grid, Records
-
-
-@dataclass(frozen=True, eq=False)
-class Term:
-    """One term: a grid and a score per class and cell, centred so that the scores of a cell add up to 0."""
-
-    grid: Grid
-    scores: Floats  # classes first, then one axis per column
-    mass: Floats  # noisy weight per cell, in records: how much data is behind a score
-    noise: float  # scale of the noise, in records
-
-    def at(self, leaves: NDArray[np.integer], taxonomies: tuple[Levels, ...]) -> Floats:
-        """Scores of rows, one column per class; a row without a cell in one of the columns gets 0."""
-        where: list[Any] = []
-        known = np.ones(len(leaves), dtype=bool)
-        for j, level in self.grid:
-            column = leaves[:, j]
-            known &= column >= 0
-            where.append(taxonomies[j].maps[level][np.maximum(column, 0)])
-        scores = self.scores[(slice(None), *where)] if where else np.tile(self.scores[:, None], len(leaves))
-        return np.asarray(np.where(known, scores, 0.0).T)
-
-
-def weights_of(scores: Floats, classes: NDArray[np.int64], cap: float) -> NDArray[np.int64]:
-    """Weights of records in units, from the model's scores (rows by classes); each from its own row alone.
-
-    >>> weights_of(np.zeros((2, 2)), np.array([0, 1]), 0.5).tolist()
-    [256, 256]
-    >>> weights_of(np.array([[0.0, 2.0], [0.0, 2.0]]), np.array([0, 1]), 0.6).tolist()
-    [256, 51]
-    """
-    shifted = scores - scores.max(axis=1, keepdims=True)
-    share = np.exp(shifted)
-    share /= share.sum(axis=1, keepdims=True)
-    top = np.partition(share, -2, axis=1)[:, -2:] if share.shape[1] > 2 else share
-    own = np.take_along_axis(share, classes[:, None], axis=1)[:, 0]
-    exact = top[:, 0] * top[:, 1] / np.maximum(own, 1e-12)
-    whole: NDArray[np.int64] = np.minimum(np.rint(exact * (UNIT / cap)), UNIT).astype(np.int64)
-    return whole
-
-
-def weighed(records: Records, scores: Floats, cap: float, lattice: Lattice) -> Records:
-    """The records with their weights in units, from the model's scores at each and from what their people granted."""
-    by_model = weights_of(scores, records.classes.astype(np.int64), cap)
-    return replace(records, weights=lattice.weighed(by_model, records.weights))
+from sfumato.records.records import Records
 
 
 def add_term(
@@ -141,23 +95,6 @@ def add_term(
     )
 
 
-def cell_scores(noisy: NDArray[np.int64], *, noise: float, prior: float) -> Floats:
-    """Log-odds per cell, drawn towards what the columns say one at a time where the noise drowns the cell.
-
-    A cell's prior is worth `prior` units of the `noise` per class and has the class shares of `main_effects`; a grid of one
-    column has the overall shares instead.
-    """
-    classes = len(noisy)
-    held = np.maximum(noisy, 0).astype(np.float64)
-    if noisy.ndim > 2:
-        share = main_effects(held / noise)
-    else:
-        totals = held.reshape(classes, -1).sum(axis=1) + noise
-        share = np.broadcast_to((totals / totals.sum()).reshape(-1, *([1] * (noisy.ndim - 1))), noisy.shape)
-    logs = np.log(held + prior * noise * classes * np.maximum(share, 1e-9))
-    return np.asarray(logs - logs.mean(axis=0, keepdims=True))
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateAdditive(CountingClassifier):
     """An additive model over binned columns, for publication: accurate, and every part of it can be drawn.
@@ -198,20 +135,24 @@ class PrivateAdditive(CountingClassifier):
     cap: float = 0.5
 
     def _train(self, records: Exact[Records], meter: Meter) -> None:
-        nano, rows, mixed = class_step(records, meter, nano=self._budget(meter), rows=self.rows, weighing=self._weighing)
-        self._boost(records, meter, nano=nano, rows=rows, mixed=mixed)
+        nano, rows, rarer = class_step(records, meter, nano=self._budget(meter), rows=self.rows, weighing=self._weighing)
+        self._plan(nano, rows, rarer)
+        self._boost(records, meter, nano=nano, rows=rows)
 
-    def _boost(self, records: Exact[Records], meter: Meter, *, nano: Nano, rows: int, mixed: bool) -> None:
+    def _plan(self, nano: Nano, rows: int, rarer: float) -> None:
+        """The settings, from public facts and the share of the records outside the most frequent class."""
         lift = self._weighing.lift
         self.settings_ = automatic(
             nano * lift / NANO,
             round(rows / lift),
-            mixed=mixed,
+            rarer=rarer,
             rounds=self.rounds,
             columns=self.columns_per_term,
             candidates=self.candidates,
             cap=self.cap,
         )
+
+    def _boost(self, records: Exact[Records], meter: Meter, *, nano: Nano, rows: int) -> None:
         self.terms_ = boost(
             records, meter, coding=self._coding, nano=nano, rows=rows, settings=self.settings_, weighing=self._weighing
         )
@@ -221,7 +162,7 @@ class PrivateAdditive(CountingClassifier):
 
     def describe(self) -> list[str]:
         """Each term in words."""
-        return [_words(term, self._coding.taxonomies) for term in self.terms_]
+        return [words(term, self._coding.taxonomies) for term in self.terms_]
 
     def shape(self, column: str) -> Floats:
         """What the model says about one `column`: scores per class and leaf, averaged over the other columns of a term."""
@@ -240,8 +181,10 @@ class PrivateAdditive(CountingClassifier):
 
 def class_step(
     records: Exact[Records], meter: Meter, *, nano: Nano, rows: int | None, weighing: Weighing = ALIKE
-) -> tuple[Nano, int, bool]:
-    """What is left of the budget, the weight of all records, and if the classes are mixed, for a fiftieth of ε.
+) -> tuple[Nano, int, float]:
+    """What is left of the budget, the weight of all records, and the share of it outside the most frequent class.
+
+    For a fiftieth of ε.
 
     A record is in one class, so noise of rate r on the class counts loses r per unit of weight.
     """
@@ -251,7 +194,7 @@ def class_step(
     size = max(1, int(noisy.sum())) if rows is None else int(rows)
     if size < 1:
         raise InputError(f"a public number of records must be positive, got {rows}")
-    return Nano(nano - part), size, are_mixed(size - float(noisy.max()), size, (nano - part) / NANO)
+    return Nano(nano - part), size, float(np.clip(1.0 - noisy.max() / size, 0.0, 1.0))
 
 
 def boost(
@@ -291,28 +234,3 @@ def _with_term(term: Term, both: tuple[Floats, Records]) -> Floats:
     """The model's scores at the records, and those of one more term."""
     scores, records = both
     return np.asarray(scores + term.at(records.leaves, records.taxonomies))
-
-
-def model_scores(terms: tuple[Term, ...], leaves: Any, taxonomies: tuple[Levels, ...], classes: int) -> Floats:
-    """Sum of the terms at some rows."""
-    total = np.zeros((len(leaves), classes))
-    for term in terms:
-        total += term.at(leaves, taxonomies)
-    return total
-
-
-def shape_function(terms: tuple[Term, ...], taxonomies: tuple[Levels, ...], column: int, classes: int) -> Floats:
-    """Sum over the terms that use a column of its scores, averaged over the other columns by noisy mass."""
-    total = np.zeros((classes, taxonomies[column].leaves))
-    for term in terms:
-        for axis, (j, level) in enumerate(term.grid):
-            if j == column:
-                others = tuple(a for a in range(len(term.grid)) if a != axis)
-                mass = term.mass + term.noise
-                mean = (term.scores * mass).sum(axis=tuple(a + 1 for a in others)) / mass.sum(axis=others)
-                total += mean[:, taxonomies[j].maps[level]]
-    return total
-
-
-def _words(term: Term, taxonomies: tuple[Levels, ...]) -> str:
-    return " x ".join(f"{taxonomies[j].name} ({taxonomies[j].sizes[level]})" for j, level in term.grid) or "class shares"

@@ -1,13 +1,14 @@
-"""How an additive model spends its budget: a function of ε, the number of records and the share of the rarer classes.
+"""How an additive model spends its budget: smooth functions of ε, the number of records and the share of the rarer classes.
 
-The rules were chosen on the two data sets of the bench and are written as what they rest on:
-
-- the *signal* Nε, the number of records times the budget: how many units of noise fit into the table. Below `ONE_TERM` more
-  than one term costs more than it finds;
-- whether the classes are *mixed*. Where the most frequent class has nearly all the records, the wrong ones are few, and a
-  second term adds its noise to all rows for the sake of those few: one larger grid does better, with more columns or finer
-  levels as the signal grows (`FAIR`, `STRONG`), until those few times ε reach what a second grid needs (`SECOND` of
-  `grids.automatic`).
+- The *signal* Nε, the number of records times the budget, says how many units of noise fit into the table. Each doubling
+  pays for one more round, from one at 400 to three at 1,600: ``log2(Nε / 200)``. More rounds than these must be carried by
+  the records that are still wrong, and where one class has nearly everything those are few. So from there on the signal is
+  counted as if a quarter of the records, and no more, could be wrong: ``1.35 log2(E / 1000)``, E being Nε or four times the
+  rarer classes' records times ε, whichever is less.
+- The first term gets twice the budget of a later one, or less where there are many: decisions rest on it, the others order
+  the rows within its cells.
+- A choice among tens of thousands of grids is off by about ten units of its noise: its share falls as the signal grows.
+- The fainter the signal, and the rarer the classes, the more noise there is in a cell: a grid may then have fewer.
 """
 
 from __future__ import annotations
@@ -17,21 +18,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.grids.publishers.automatic import SECOND
 
-ONE_TERM = 3_000
-FAIR = 12_000
-STRONG = 25_000
-MIXED = 0.17  # share of the records outside the most frequent class
-
-
-def are_mixed(rarer: float, rows: float, epsilon: float) -> bool:
-    """Whether several terms pay, from the (noisy) number of records outside the most frequent class.
-
-    >>> are_mixed(9_000, 36_000, 0.1), are_mixed(3_700, 33_000, 1), are_mixed(15_000, 240_000, 1)
-    (True, False, True)
-    """
-    return rarer >= MIXED * rows or rarer * epsilon >= SECOND
+FIRST_ROUND = 200  # N ε of which each doubling pays for a round, up to FEW
+FEW = 3
+LATER_ROUND = 1_000  # the same for more rounds, of which a doubling pays for MORE
+MORE = 1.35
+MOST_ROUNDS = 16
+EVEN = 0.25  # share of the rarer classes from which on they are not rare
 
 
 @dataclass(frozen=True)
@@ -96,36 +89,48 @@ class AdditiveSettings:
         return max(2, int(min(self.cells * rows * epsilon, rows / self.crowd)))
 
 
+def rounds_for(signal: float, rarer: float = EVEN) -> int:
+    """The number of rounds that a signal pays for, with such a share outside the most frequent class.
+
+    >>> [rounds_for(s) for s in (100, 400, 800, 1_600, 5_000, 20_000, 40_000, 200_000)]
+    [1, 1, 2, 3, 3, 6, 7, 10]
+    >>> [rounds_for(s, rarer=0.05) for s in (100, 400, 800, 1_600, 5_000, 20_000, 40_000, 200_000)]
+    [1, 1, 2, 3, 3, 3, 4, 7]
+    """
+    few = min(FEW, np.log2(signal / FIRST_ROUND))
+    wrong = signal * min(1.0, max(rarer, 1e-9) / EVEN)
+    return int(np.clip(round(max(few, MORE * np.log2(wrong / LATER_ROUND))), 1, MOST_ROUNDS))
+
+
 def automatic(
     epsilon: float,
     rows: int,
     *,
-    mixed: bool = True,
+    rarer: float = EVEN,
     rounds: int | str = "auto",
     columns: int | str = "auto",
     candidates: int | str = "auto",
     cap: float = 0.5,
 ) -> AdditiveSettings:
-    """Settings from public facts; what is not "auto" is kept.
+    """Settings from public facts; what is not "auto" is kept. `rarer` is the share outside the most frequent class.
 
-    >>> [automatic(e, 36_000).rounds for e in (0.05, 0.1, 0.2, 0.5, 1)]
-    [1, 3, 4, 6, 7]
-    >>> automatic(1, 36_000, mixed=False).rounds
-    1
+    >>> [automatic(e, 36_000).rounds for e in (0.01, 0.05, 0.1, 0.2, 0.5, 1)]
+    [1, 3, 3, 4, 6, 7]
+    >>> [automatic(1, 36_000, rarer=r).rounds for r in (0.5, 0.25, 0.125, 0.0)]
+    [7, 7, 6, 3]
     """
-    signal = epsilon * rows
-    # A choice among tens of thousands is off by about ten units of its noise: at small signals that is what costs most.
-    select = float(np.clip(0.4 - 0.085 * np.log2(signal / 7200), 0.15, 0.45)) if signal > 0 else 0.45
-    if signal < ONE_TERM:
-        found = AdditiveSettings(1, first=3, select=0.45, cells=0.22, prior=1.5, cap=cap)
-    elif mixed:
-        found = AdditiveSettings(int(np.clip(round(1.35 * np.log2(signal / 1000)), 3, 10)), select=select, cap=cap)
-    elif signal < FAIR:
-        found = AdditiveSettings(1, first=3, select=0.45, cells=0.3, crowd=15.0, cap=cap)
-    elif signal < STRONG:
-        found = AdditiveSettings(1, first=4, cells=0.3, crowd=13.0, candidates=40_000, cap=cap)
-    else:
-        found = AdditiveSettings(1, first=3, cells=0.15, crowd=6.0, prior=0.5, cap=cap)
+    signal = max(1.0, epsilon * rows)
+    even = min(1.0, max(0.0, rarer) / EVEN)
+    faint = min(1.0, 2 * FIRST_ROUND / signal)
+    most = rounds_for(signal, rarer)
+    found = AdditiveSettings(
+        most,
+        ahead=1.0 + min(1.0, FEW / most),
+        select=float(np.clip(0.4 - 0.085 * np.log2(signal / 7200), 0.15, 0.45)),
+        prior=1.0 + 0.5 * faint,
+        cells=float(np.clip(0.22 / np.sqrt(faint), 0.22, 1.0)) * (0.3 + 0.7 * even),
+        cap=cap,
+    )
     if not isinstance(rounds, str):
         found = replace(found, rounds=int(rounds))
     if not isinstance(columns, str):
