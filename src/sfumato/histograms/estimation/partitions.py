@@ -1,7 +1,8 @@
 """The level of every bin from the bins around it: an average over all dyadic partitions of the line, by their evidence.
 
-A partition says: inside a stretch all counts scatter around one level. A stretch has the levels' evidence in closed form (a
-normal approximation of the noise, levels never negative, their deviation from the mean level of one of a few sizes). Going
+A partition says: inside a stretch all counts have one level. A stretch has the levels' evidence in closed form (a normal
+approximation of the noise; the level is 0, or near 0, or deviates from the mean level, by one of a few sizes, all of them
+equally likely beforehand, and is never negative). Going
 up a binary tree, a node is either one stretch or its two halves, half and half beforehand; so the evidence of the mixture
 over all ``> 2^(n/2)`` partitions takes one pass, as in context-tree weighting (Willems, Shtarkov & Tjalkens 1995), and going
 down again gives every bin the average level over all of them. Where the tree is put on the line is averaged over as well.
@@ -26,9 +27,8 @@ from sfumato.privacy.noise import laplace_variance
 FOLDS, PLACES = 8, 8
 MANY = 16_384  # bins above which fewer places of the tree are tried
 SIZES = (0.1, 0.4, 1.5, 6.0)  # of a level's deviation from the mean level, in typical deviations
-EMPTY = 0.1  # how often a stretch holds nothing at all, against each of the sizes
+SMALL = (0.03, 0.15)  # of a level that lies near 0, in the same unit
 LONE = 6.0  # noise scales above the median of five at which a bin stands alone: it says nothing about its neighbours
-ROUGH = 32  # bins to either side over which the scatter inside stretches is measured
 GOLDEN = 0.6180339887498949
 
 
@@ -50,14 +50,10 @@ def levels(noisy: Ints, rates: Ints) -> Levels:
     y, variance = noisy.astype(np.float64), laplace_variance(rates)
     kept = ~_lone(y, NANO / rates)
     middle = max(float(y[kept].mean()), 1e-3 * float(np.sqrt(variance.mean())))
-    fold = np.arange(y.size) % FOLDS
+    size = np.sqrt(max(float((y[kept] ** 2 - variance[kept]).mean()), 0.0) + middle**2)
+    known = np.where(kept, 1 / variance, 0.0)
     few = y.size > MANY
-    for places in (1, 2):
-        size = np.sqrt(max(float((y[kept] ** 2 - variance[kept]).mean()), 0.0) + middle**2)
-        known = np.where(kept, 1 / variance, 0.0)
-        others = _mixture(y - middle, known, middle, size, fold, 1 if few else places)
-        if places == 1:  # counts may scatter more than the noise does
-            variance = np.maximum(variance, _scatter((y - others) ** 2, kept))
+    others = _mixture(y - middle, known, middle, size, np.arange(y.size) % FOLDS, 1 if few else PLACES // 4)
     everybody = _mixture(y - middle, known, middle, size, None, PLACES // 4 if few else PLACES)
     return Levels(others, everybody)
 
@@ -67,16 +63,6 @@ def _lone(y: Floats, scale: Floats) -> NDArray[np.bool_]:
     middle = np.median(np.stack([around[k : k + y.size] for k in range(5)]), axis=0)
     high = np.maximum(middle, 0.0)
     return np.asarray((y > middle + LONE * scale + high) | (y < middle - LONE * scale - high / 2))
-
-
-def _scatter(squares: Floats, kept: NDArray[np.bool_]) -> Floats:
-    """Mean square in the neighbourhood of each bin."""
-    n = squares.size
-    reach = min(ROUGH, max(n // 8, 2))
-    low, high = np.maximum(np.arange(n) - reach, 0), np.minimum(np.arange(n) + reach + 1, n)
-    total = np.concatenate([[0.0], np.cumsum(np.where(kept, squares, 0.0))])
-    bins = np.concatenate([[0], np.cumsum(kept)])
-    return np.asarray((total[high] - total[low]) / np.maximum(bins[high] - bins[low], 1))
 
 
 def _mixture(y: Floats, known: Floats, middle: float, size: float, fold: Ints | None, places: int) -> Floats:
@@ -126,18 +112,19 @@ def _over_partitions(pulls: Floats, weights: Floats, middle: float, size: float)
 
 def _one_stretch(pulls: Floats, weights: Floats, middle: float, size: float) -> tuple[Floats, Floats]:
     """Log-evidence that all bins have one level (against all at `middle`), and that level less `middle`."""
-    evidence = [-pulls * middle - weights * middle**2 / 2 + np.log(EMPTY)]
+    evidence = [-pulls * middle - weights * middle**2 / 2]  # nothing at all
     level = [np.full_like(pulls, -middle)]
-    for factor in SIZES:
+    for centre, factor in (*((0.0, factor) for factor in SIZES), *((-middle, factor) for factor in SMALL)):
         prior = (factor * size) ** 2
-        shrunk = 1 + weights * prior
-        best, spread = pulls * prior / shrunk, np.sqrt(prior / shrunk)
+        precision = weights + 1 / prior
+        best, spread = (pulls + centre / prior) / precision, 1 / np.sqrt(precision)
         edge = (best + middle) / spread  # levels are not negative: a normal cut off at 0
         share = log_normal_share(edge)
-        evidence.append(pulls * best / 2 - np.log(shrunk) / 2 + share - log_normal_share(np.array(middle / np.sqrt(prior))))
+        beforehand = log_normal_share(np.array((centre + middle) / np.sqrt(prior))) + centre**2 / prior / 2
+        evidence.append(precision * best**2 / 2 - np.log(precision * prior) / 2 + share - beforehand)
         level.append(best + spread * np.exp(-(edge**2) / 2 - HALF_LOG_TAU - share))
     stacked = np.array(evidence)
     top = stacked.max(axis=0)
     trust = np.exp(stacked - top)
     total = trust.sum(axis=0)
-    return top + np.log(total / (len(SIZES) + EMPTY)), np.asarray((trust * np.array(level)).sum(axis=0) / total)
+    return top + np.log(total / len(stacked)), np.asarray((trust * np.array(level)).sum(axis=0) / total)
