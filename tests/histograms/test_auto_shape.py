@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sfumato.histograms.estimation import partitions
+from sfumato.histograms.estimation import around, partitions
 from sfumato.histograms.estimation.blurred import seen_through_noise
 from sfumato.histograms.estimation.metrics import kld
-from sfumato.histograms.estimation.partitions import levels
+from sfumato.histograms.estimation.partitions import Levels, levels
 from sfumato.histograms.mechanisms.shape import LOOKS, auto_shape, hold_total, look_at_total
 from sfumato.privacy import NANO, Exact, Meter, Seeded
 from sfumato.privacy.noise import laplace, laplace_variance
@@ -108,14 +108,16 @@ def test_the_evidence_of_a_stretch_is_the_integral_over_its_level():
     pull, weight, middle, size = 1.7, 0.8, 1.5, 2.0
     at = np.linspace(0, 200, 2_000_001)
     likely = np.exp(pull * (at - middle) - weight * (at - middle) ** 2 / 2)
-    expected, mean = partitions.EMPTY * likely[0], 0.0
-    for factor in partitions.SIZES:
-        prior = np.exp(-(((at - middle) / (factor * size)) ** 2) / 2)
-        prior /= prior.sum()
-        expected += (prior * likely).sum()
-        mean += (prior * likely * at).sum()
+    expected, mean = likely[0], 0.0
+    for centre, factors in ((middle, partitions.SIZES), (0.0, partitions.SMALL)):
+        for factor in factors:
+            prior = np.exp(-(((at - centre) / (factor * size)) ** 2) / 2)
+            prior[0] /= 2  # half a step of the grid lies above 0
+            prior /= prior.sum()
+            expected += (prior * likely).sum()
+            mean += (prior * likely * at).sum()
     one, level = partitions._one_stretch(np.array([[pull]]), np.array([[weight]]), middle, size)
-    assert np.isclose(np.exp(one[0, 0]), expected / (len(partitions.SIZES) + partitions.EMPTY), rtol=1e-4)
+    assert np.isclose(np.exp(one[0, 0]), expected / (1 + len(partitions.SIZES) + len(partitions.SMALL)), rtol=1e-4)
     assert np.isclose(level[0, 0] + middle, mean / expected, rtol=1e-4)
 
 
@@ -169,3 +171,23 @@ def test_stretches_are_found_in_the_noise_and_spikes_are_kept():
     assert error("auto_shape", smooth, 0.5) < 0.5 * error("geb", smooth, 0.5)
     assert error("auto_shape", rough, 1.0) < 1.05 * error("identity", rough, 1.0)
     assert error("auto_shape", lone, 0.1) < 0.2 * error("identity", lone, 0.1)
+
+
+def test_uneven_full_stretches_do_not_blur_the_empty_ones_between_them():
+    full = np.repeat(np.arange(36) % 3 == 0, 7)
+    counts = np.where(full, np.where(np.arange(full.size) % 2 == 0, 6000, 14_000), 0)
+    rates = np.full(full.size, NANO // 100)  # noise of 141 in a bin
+    for seed in range(4):
+        found = levels(counts + laplace(rates, source=Seeded(seed)), rates)
+        assert found.all[~full].mean() < 400
+        assert found.others[~full].mean() < 1200  # without a bin's own noise the edges are less clear
+        assert found.all[full].mean() > 5000
+
+
+def test_that_all_bins_but_those_at_their_level_are_empty_is_one_of_the_explanations_and_only_once():
+    noisy = laplace(np.full(400, NANO), source=Seeded(0)).astype(float)
+    parts, _ = around._parts(noisy, np.ones(400), Levels(np.full(400, 0.3), np.full(400, 0.3)))
+    gaps = [m for m in around._explanations(parts, np.full(400, 0.3), 1.0) if m.beyond is not None]
+    empty = [m for m in gaps if not m.prior[around.NEAR + 1 :].any()]
+    assert len(gaps) > len(empty) == 1
+    assert (parts.posterior(empty[0])[0] < 1e-3).all()

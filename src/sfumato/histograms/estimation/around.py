@@ -30,7 +30,7 @@ NEAR = SCATTERS.size
 ATOM = 1e-3  # deviation, in noise scales, that stands for none
 STEP, GROWTH, FAR = 0.35, 0.2, 5.0  # grid of counts anywhere: steps in noise scales, growing; broader parts beyond FAR
 DECAYS = 10
-FEW_RECORDS, FEW_SCALES = (1.5, 3.0, 6.0, 9.0), (2.0, 4.0, 6.0, 12.0)
+FEW_RECORDS, FEW_SCALES = (1.5, 3.0, 6.0, 9.0), (2.0, 4.0, 8.0, 16.0, 32.0)  # widths of gaps
 AT_LEVEL, AROUND, MIXED, GAP, FREE, PER_STRATUM = 1.0, 2.0, 4.0, 5.0, 7.0, 2.0  # handicaps
 STEPS, PULL, HALF = 60, 10.0, 0.5  # a part to which less than half a bin belongs is dropped in the end
 STRATA, LEAST_PER_STRATUM = 12, 48
@@ -114,8 +114,11 @@ def _explanations(parts: Parts, level: Floats, scale: float) -> list[Explanation
     free = _pulled(parts.likely, 0.999 * mixed + 0.001 / mixed.size, steps=40)
     models = [parts.explained(at_level, AT_LEVEL), parts.explained(around, AROUND), parts.explained(mixed, MIXED)]
     models += [parts.explained(free, FREE)]
-    for few in (*FEW_RECORDS, *(few * scale for few in FEW_SCALES)):
-        models += _with_gap(parts, level, few)
+    for few in sorted(few for few in (*FEW_RECORDS, *(few * scale for few in FEW_SCALES)) if few >= parts.centres[1]):
+        above = (parts.centres - np.where(parts.widths < 1.0, 0.0, parts.widths) > 0.99 * few) & (parts.centres > few)
+        models.append(_with_gap(parts, above, level > few))
+        if not above.any():  # what is not at its level is empty, and larger gaps say the same
+            break
     return models + _by_strata(parts, level, by_kind, free)
 
 
@@ -176,20 +179,14 @@ def _pulled(likely: Floats, start: Floats, *, steps: int) -> Floats:
     return prior
 
 
-def _with_gap(parts: Parts, level: Floats, few: float) -> list[Explanation]:
-    """The mixture in which no bin holds up to a `few` records but some: 0, or more; or a level above that."""
-    if few < parts.centres[1]:
-        return []
-    above = (parts.centres - np.where(parts.widths < 1.0, 0.0, parts.widths) > 0.99 * few) & (parts.centres > few)
-    if not above.any():
-        return []
-    beyond = level > few
+def _with_gap(parts: Parts, above: NDArray[np.bool_], beyond: NDArray[np.bool_]) -> Explanation:
+    """The mixture with a gap in which no bin lies: 0, or a count `above` the gap; or, in bins `beyond` it, a level."""
     kinds = parts.kinds * np.concatenate([np.ones(NEAR, dtype=bool), above | (parts.centres == 0)])
     kinds = kinds[kinds.sum(axis=1) > 0]
     kinds /= kinds.sum(axis=1, keepdims=True)
     by_kind = parts.likely @ kinds.T
     by_kind[~beyond, :NEAR] = 0.0
-    return [parts.explained(_shares(np.maximum(by_kind, 1e-100), drop=HALF) @ kinds, GAP, beyond)]
+    return parts.explained(_shares(np.maximum(by_kind, 1e-100), drop=HALF) @ kinds, GAP, beyond)
 
 
 def _by_strata(parts: Parts, level: Floats, by_kind: Floats, free: Floats) -> list[Explanation]:

@@ -1,11 +1,12 @@
 """The level of every bin from the bins around it: an average over all dyadic partitions of the line, by their evidence.
 
-A partition says: inside a stretch all counts have one level. A stretch has the levels' evidence in closed form (a normal
-approximation of the noise; the level is 0, or near 0, or deviates from the mean level, by one of a few sizes, all of them
-equally likely beforehand, and is never negative). Going
-up a binary tree, a node is either one stretch or its two halves, half and half beforehand; so the evidence of the mixture
-over all ``> 2^(n/2)`` partitions takes one pass, as in context-tree weighting (Willems, Shtarkov & Tjalkens 1995), and going
-down again gives every bin the average level over all of them. Where the tree is put on the line is averaged over as well.
+A partition says: inside a stretch all counts have one level. Its evidence has a closed form (a normal approximation of the
+noise): the level is 0, or near 0, or deviates from the mean level, by one of a few sizes, all equally likely beforehand, and
+is never negative. Going up a binary tree, a node is either one stretch or its two halves, half and half beforehand; so the
+evidence of the mixture over all ``> 2^(n/2)`` partitions takes one pass, as in context-tree weighting (Willems, Shtarkov &
+Tjalkens 1995), and going down again gives every bin the average level over all of them. Where the tree is put on the line is
+averaged over as well. That counts may scatter around a level is for `around` to say: a wider noise here, learned from the
+neighbourhood, would be learned from the edges of stretches and blur them.
 
 *Nothing about itself.* Whoever asks how well levels predict needs levels that have not seen the bin's own noise. So the
 bins are dealt into folds, and a bin's `others` level is computed with all bins of its fold left out. All of it is
