@@ -5,7 +5,7 @@ import pytest
 
 from sfumato import classifiers as c
 from sfumato.bench.metrics import auc
-from sfumato.classifiers.counting.additive_settings import AdditiveSettings, automatic, rounds_for
+from sfumato.classifiers.counting.additive_settings import AdditiveSettings, automatic, heed_for, rounds_for
 from sfumato.privacy import Seeded
 from sfumato.tables import Categorical, Numeric, Schema
 
@@ -30,6 +30,27 @@ def test_a_little_more_signal_never_changes_the_plan_by_much(rarer):
 def test_a_little_rarer_never_changes_the_plan_by_much(signal):
     rounds = [rounds_for(signal, rarer) for rarer in np.linspace(0, 0.5, 501)[1:]]
     assert set(np.diff(rounds)) <= {0, 1}
+
+
+def test_the_rarer_a_class_the_less_the_first_choice_heeds_the_others():
+    heeds = np.array([heed_for(rarer) for rarer in np.linspace(0, 0.5, 501)])
+    assert (np.diff(heeds) >= 0).all()
+    assert np.diff(heeds).max() < 0.02
+    assert heeds[-1] == 1.0
+    assert [heed_for(rarer, rounds=1) for rarer in (0.3, 0.1, 0.01)] == [1.0] * 3  # one term decides everything
+    assert heeds[20] * 0.98 < 2 * 0.02  # a class of 2% weighs at least half as much as all others together
+
+
+def test_the_first_grid_tells_of_a_rare_class_though_no_decision_changes():
+    draw = np.random.default_rng(2)
+    values = draw.integers(0, 8, (8_000, 5))
+    ill = draw.random(8_000) < np.where(values[:, 3] >= 6, 0.14, 0.005)
+    schema = Schema({f"x{j}": Numeric(0, 8, bins=8) for j in range(5)} | {"ill": Categorical(["no", "yes"])})
+    for seed in range(4):
+        model = c.PrivateAdditive(
+            epsilon=1, schema=schema, target="ill", columns_per_term=1, rounds=3, source=Seeded(seed)
+        ).fit(values, np.where(ill, "yes", "no"))
+        assert model.describe()[0].startswith("x3")
 
 
 def test_a_rare_class_keeps_several_rounds():

@@ -87,6 +87,24 @@ def test_every_pair_of_tiny_tables_for_the_additive_model(exact_losses):
             assert sum(loss for loss, _ in found) <= total * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("label", ["no", "yes"])
+def test_a_first_choice_that_heeds_the_rarer_class_costs_no_more(label, exact_losses):
+    """Sixty records of one class, six of the other in one cell: the choice weighs them unequally, none above a unit."""
+    X = np.array([*(ROWS[i % 5] for i in range(60)), *[(3, "M")] * 6], dtype=object)
+    y = [*["no"] * 60, *["yes"] * 5, label]
+    largest = 0.0
+    for seed in range(6):
+
+        def make(source):
+            return c.PrivateAdditive(epsilon=50, schema=SCHEMA, target="ill", rounds=3, source=source)
+
+        assert make(Seeded(seed)).fit(X, y).settings_.heed < 0.5
+        found, _ = exact_losses(make, ((X, y), (X[:-1], y[:-1])), seed)
+        assert all(loss <= charged * (1 + 1e-12) for loss, charged in found)
+        largest = max(largest, found[1][0] / found[1][1])
+    assert label == "no" or largest > 0.3, "the choice is hardly moved: the test would pass whatever the price"
+
+
 def test_every_pair_of_tiny_tables_for_the_power_of_naive_bayes(exact_losses):
     """Exhaustive: every record added to every table of up to two records, with a choice of the power that matters."""
     records = [(row, label) for row in ROWS for label in ("no", "yes")]

@@ -64,7 +64,7 @@ class AutoClassifier(CountingClassifier):
     rows: int | None = None
 
     def _train(self, records: Exact[Records], meter: Meter) -> None:
-        nano, rows, rarer = class_step(records, meter, nano=self._budget(meter), rows=self.rows, weighing=self._weighing)
+        nano, rows, shares = class_step(records, meter, nano=self._budget(meter), rows=self.rows, weighing=self._weighing)
         self.family_ = family_for(nano / NANO, rows)
         public: dict[str, Any] = {
             "epsilon": self.epsilon,
@@ -79,7 +79,7 @@ class AutoClassifier(CountingClassifier):
         if isinstance(model, Majority):
             model._count(records, meter, nano)
         else:
-            model._plan(nano, rows, rarer)
+            model._plan(nano, rows, shares)
             model._boost(records, meter, nano=nano, rows=rows)
         self.model_: CountingClassifier = model
 

@@ -11,7 +11,8 @@ A round, with p the probabilities of the model so far (a public function, since 
 1. A record (x, y) gets the weight ``w = min(cap, p₁ p₂ / p_y)``, p₁ >= p₂ being the two largest probabilities at x. For two
    classes this is 1 - p_y: what the model already knows weighs nothing. Weights are integers, at most `UNIT`.
 2. Among public candidate grids one is chosen by the expected weight that its noisy cells classify correctly
-   (`grids.quality`).
+   (`grids.quality`). For the first term, where the model knows nothing yet, records of a class that has nearly everything
+   weigh less in this choice, though not in the counts: `additive_settings.heed_for`.
 3. The chosen grid's weight per cell and class is counted with noise, W; the term is ``log(W + prior)``. Where p is constant
    in a cell and n_y records of class y lie in it, ``W_y ∝ n_y / p_y``, so model plus term are exactly ``log n_y``.
 
@@ -21,7 +22,8 @@ A round, with p the probabilities of the model so far (a public function, since 
 - Weights are a function of the record and of the published model; one record adds w <= UNIT units to one coordinate of W,
   so noise of rate r per unit loses at most UNIT r.
 - A record of weight w moves the score of *every* grid by an amount in [w low, w high] (`grids.quality`), low <= 0 <= high,
-  so the spread of the changes is at most UNIT (high - low): that is what `Meter.choose` is told.
+  so the spread of the changes is at most UNIT (high - low): that is what `Meter.choose` is told. The first choice may lower
+  w by a factor that hangs on the record's class and the published class counts alone: w stays at most UNIT.
 - Steps in sequence add up; smoothing, damping and prediction are post-processing.
 - With budgets a record is worth several units, `limits` at most, where it was UNIT above (`lattice`).
 """
@@ -38,7 +40,7 @@ from numpy.typing import NDArray
 from sfumato.classifiers.base import CountingClassifier, Floats
 from sfumato.classifiers.counting.additive_settings import AdditiveSettings, automatic
 from sfumato.classifiers.counting.lattice import Lattice
-from sfumato.classifiers.counting.terms import Term, cell_scores, model_scores, shape_function, weighed, words
+from sfumato.classifiers.counting.terms import Term, cell_scores, heeded, model_scores, shape_function, weighed, words
 from sfumato.classifiers.weighing import ALIKE, Weighing
 from sfumato.errors import InputError
 from sfumato.grids.publishers.stacking import CLASS_PART
@@ -73,7 +75,7 @@ def add_term(
     quality = Quality.of(count_unit)
     weighted = records.zip(scores).map(lambda both: weighed(*both, settings.cap, lattice))
     index = meter.choose(
-        weighted.map(lambda w: score_pool(w, pool, quality)),
+        weighted.map(lambda w: score_pool(heeded(w, settings.common, settings.heed), pool, quality)),
         rate=choice_rate(select, quality.spread * units),
         spread=quality.spread * limits,
         label=f"{label}: choice among {pool.size} grids",
@@ -135,22 +137,23 @@ class PrivateAdditive(CountingClassifier):
     cap: float = 0.5
 
     def _train(self, records: Exact[Records], meter: Meter) -> None:
-        nano, rows, rarer = class_step(records, meter, nano=self._budget(meter), rows=self.rows, weighing=self._weighing)
-        self._plan(nano, rows, rarer)
+        nano, rows, shares = class_step(records, meter, nano=self._budget(meter), rows=self.rows, weighing=self._weighing)
+        self._plan(nano, rows, shares)
         self._boost(records, meter, nano=nano, rows=rows)
 
-    def _plan(self, nano: Nano, rows: int, rarer: float) -> None:
-        """The settings, from public facts and the share of the records outside the most frequent class."""
+    def _plan(self, nano: Nano, rows: int, shares: Floats) -> None:
+        """The settings, from public facts and the noisy shares of the classes."""
         lift = self._weighing.lift
-        self.settings_ = automatic(
+        found = automatic(
             nano * lift / NANO,
             round(rows / lift),
-            rarer=rarer,
+            rarer=float(np.clip(1.0 - shares.max(), 0.0, 1.0)),
             rounds=self.rounds,
             columns=self.columns_per_term,
             candidates=self.candidates,
             cap=self.cap,
         )
+        self.settings_ = replace(found, common=int(shares.argmax()))
 
     def _boost(self, records: Exact[Records], meter: Meter, *, nano: Nano, rows: int) -> None:
         self.terms_ = boost(
@@ -181,8 +184,8 @@ class PrivateAdditive(CountingClassifier):
 
 def class_step(
     records: Exact[Records], meter: Meter, *, nano: Nano, rows: int | None, weighing: Weighing = ALIKE
-) -> tuple[Nano, int, float]:
-    """What is left of the budget, the weight of all records, and the share of it outside the most frequent class.
+) -> tuple[Nano, int, Floats]:
+    """What is left of the budget, the weight of all records, and the noisy share of each class in it.
 
     For a fiftieth of ε.
 
@@ -194,7 +197,7 @@ def class_step(
     size = max(1, int(noisy.sum())) if rows is None else int(rows)
     if size < 1:
         raise InputError(f"a public number of records must be positive, got {rows}")
-    return Nano(nano - part), size, float(np.clip(1.0 - noisy.max() / size, 0.0, 1.0))
+    return Nano(nano - part), size, np.asarray(noisy / size)
 
 
 def boost(
@@ -210,7 +213,7 @@ def boost(
     """All rounds, for a budget per unit of weight and records of the weight `rows`. Pools depend on public facts only."""
     terms: list[Term] = []
     # Before the first term every record has the weight one over the number of classes: with that as the cap, a full unit.
-    even = replace(settings, cap=1.0 / coding.classes.size)
+    even, later = replace(settings, cap=1.0 / coding.classes.size), replace(settings, heed=1.0)
     scores = records.map(lambda r: np.zeros((len(r.classes), coding.classes.size)))
     for number, share in enumerate(settings.shares()):
         part = Nano(int(nano * share))
@@ -220,7 +223,7 @@ def boost(
             cells=settings.most_cells(round(rows / weighing.lift), part * weighing.lift / NANO),
             widest=settings.widest(number),
         )
-        used, label = settings if number else even, f"term {number + 1}"
+        used, label = later if number else even, f"term {number + 1}"
         made = partial(add_term, records, scores, meter, coding=coding, pool=pool, nano=part)
         term = made(settings=used, label=label, weighing=weighing)
         if number:

@@ -7,6 +7,9 @@
   rarer classes' records times ε, whichever is less.
 - The first term gets twice the budget of a later one, or less where there are many: decisions rest on it, the others order
   the rows within its cells.
+- Where one class has nearly everything, hardly a grid changes a decision and the noise would choose: the first choice heeds
+  that class less, down to as much as the others together, so that a grid is worth what it tells of them. Later terms mend
+  the decisions; where there are none, it heeds all alike.
 - A choice among tens of thousands of grids is off by about ten units of its noise: its share falls as the signal grows.
 - The fainter the signal, and the rarer the classes, the more noise there is in a cell: a grid may then have fewer.
 """
@@ -17,6 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sfumato.classifiers.counting.lattice import UNIT
 from sfumato.errors import InputError
 
 FIRST_ROUND = 200  # N ε of which each doubling pays for a round, up to FEW
@@ -49,6 +53,8 @@ class AdditiveSettings:
         What a cell's prior weighs, in units of the noise.
     damp : float
         Factor on the scores of later terms: a cell mixes rows that need different corrections, so a full step overshoots.
+    common, heed : int, float
+        The most frequent class, and what a record of it weighs in the choice of the first term.
     cells, crowd : float
         A candidate has at most ``cells * N * ε`` cells (ε that of the round) and at most ``N / crowd``.
     """
@@ -62,12 +68,16 @@ class AdditiveSettings:
     cap: float = 0.5
     prior: float = 1.0
     damp: float = 0.8
+    common: int = 0
+    heed: float = 1.0
     cells: float = 1.0
     crowd: float = 20.0
 
     def __post_init__(self) -> None:
         if self.rounds < 1 or self.columns < 1 or self.first < 1 or self.candidates < 1:
             raise InputError("an additive model needs at least one round, one column per term and one candidate")
+        if not 0 <= self.heed <= 1:
+            raise InputError("a record weighs between 0 and 1 in the choice of the first term")
         if not 0 < self.select < 1 or not 0 < self.cap <= 1 or self.prior <= 0:
             raise InputError("the share of the choice lies between 0 and 1, the cap in (0, 1], and the prior is positive")
 
@@ -100,6 +110,20 @@ def rounds_for(signal: float, rarer: float = EVEN) -> int:
     few = min(FEW, np.log2(signal / FIRST_ROUND))
     wrong = signal * min(1.0, max(rarer, 1e-9) / EVEN)
     return int(np.clip(round(max(few, MORE * np.log2(wrong / LATER_ROUND))), 1, MOST_ROUNDS))
+
+
+def heed_for(rarer: float, rounds: int = FEW) -> float:
+    """What a record of the most frequent class weighs in the first choice: 1 at an even share of the others, and the rarer
+    they are the closer to the odds by which both sides weigh the same. With one round all decisions rest on it: 1.
+
+    >>> [round(heed_for(rarer), 3) for rarer in (0.5, 0.25, 0.2, 0.1, 0.02, 0.0)]
+    [1.0, 1.0, 0.758, 0.268, 0.028, 0.004]
+    >>> [round(heed_for(0.1, rounds), 3) for rounds in (1, 2, 3, 4)]
+    [1.0, 0.517, 0.268, 0.268]
+    """
+    odds = rarer / max(1.0 - rarer, 1e-9)
+    power = max(0.0, 1.0 - rarer / EVEN) * min(1.0, (rounds - 1) / (FEW - 1))
+    return float(np.clip(odds**power, 1 / UNIT, 1.0))
 
 
 def automatic(
@@ -137,4 +161,4 @@ def automatic(
         found = replace(found, columns=int(columns), first=int(columns))
     if not isinstance(candidates, str):
         found = replace(found, candidates=int(candidates))
-    return found
+    return replace(found, heed=heed_for(rarer, found.rounds))

@@ -63,6 +63,19 @@ def weighed(records: Records, scores: Floats, cap: float, lattice: Lattice) -> R
     return replace(records, weights=lattice.weighed(by_model, records.weights))
 
 
+def heeded(records: Records, common: int, heed: float) -> Records:
+    """The records with the weights of the class `common` times `heed`, at most 1 and rounded down: nobody weighs more.
+
+    >>> records = Records((), np.zeros((3, 0), np.int32), np.array([0, 1, 0]), ("no", "yes"), np.array([256, 256, 100]))
+    >>> heeded(records, 0, 0.25).weights.tolist()
+    [64, 256, 25]
+    """
+    if heed >= 1 or records.weights is None:
+        return records
+    factors = np.where(records.classes == common, int(heed * UNIT), UNIT)
+    return replace(records, weights=np.asarray(records.weights * factors // UNIT))
+
+
 def cell_scores(noisy: NDArray[np.int64], *, noise: float, prior: float) -> Floats:
     """Log-odds per cell, drawn towards what the columns say one at a time where the noise drowns the cell.
 
