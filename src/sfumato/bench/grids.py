@@ -23,7 +23,6 @@ from sfumato.bench.grids_figures import (
     table_sizes,
 )
 from sfumato.bench.grids_general import general_claims, general_tables
-from sfumato.bench.grids_growth import growth_with_rows
 from sfumato.bench.grids_noise_free import noise_free
 from sfumato.bench.grids_orders import order_claims, order_table, orders, sweep
 from sfumato.bench.grids_plots import plots
@@ -70,9 +69,6 @@ def run(
             quick=quick, data=data, peers=peers, draws=draws or (1 if quick else 2), progress=progress
         )
         claims += [] if quick else general_claims(figures["general tables"])
-        if not quick:
-            figures["general tables, growth with rows"] = growth_with_rows()
-            progress(f"general tables, growth with rows: {figures['general tables, growth with rows']}")
     if data is None:
         progress("no --data folder: real data sets are left out")
         return {"figures": figures, "claims": claims, "tables": tables(figures)}
