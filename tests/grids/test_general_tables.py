@@ -1,6 +1,7 @@
 """PrivMarginals: what its choices may move, what its steps cost each tier, how large its noise is, and what it finds."""
 
 from itertools import product
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -9,13 +10,15 @@ import pytest
 import sfumato as sf
 from sfumato.errors import InputError
 from sfumato.grids import Joint, PrivMarginals
-from sfumato.grids.graphical import cost, growth
+from sfumato.grids.graphical import Marginal, cost, fit, growth
 from sfumato.grids.graphical.tree import junction_tree
+from sfumato.grids.published.joint import Measured
 from sfumato.grids.publishers.choosing import Chooser
 from sfumato.grids.publishers.one_grid import Weights
+from sfumato.grids.publishers.target_pairs import LEAST, MOST, affordable, with_target
 from sfumato.grids.search.groups import Groups, groups_of
 from sfumato.grids.search.pairs import Candidate, candidates, counted, first_steps, missed, pairs_of, rolled
-from sfumato.privacy import NANO, Charge, Exact, Meter, PersonBudgets, Seeded
+from sfumato.privacy import NANO, Charge, Exact, Meter, Nano, PersonBudgets, Seeded
 from sfumato.privacy.noise import laplace_variance
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records
@@ -187,6 +190,67 @@ def test_a_budget_that_comes_to_nothing_is_refused_before_anything_is_read():
         PrivMarginals(epsilon=1e-5, target="ill").expected(helpers.task())
     with pytest.raises(InputError, match="between 0 and 1"):
         PrivMarginals(epsilon=1, target="ill", ones=1.0)
+
+
+# --- how much of it goes to the target ---
+
+
+def test_the_share_of_the_target_rises_until_one_pair_is_clear_and_falls_once_there_is_enough_for_all():
+    signal = np.geomspace(1, 1e6, 4000)  # records of the rarer classes times ε
+    share, many = np.array([affordable(rarer, 1.0, 15) for rarer in signal]).T
+    assert share.min() == LEAST
+    assert share.max() == MOST
+    assert np.abs(np.diff(share)).max() < 0.005, "no cliff"
+    top = np.flatnonzero(share == MOST)
+    assert (np.diff(share[: top[0]]) >= 0).all()
+    assert (np.diff(share[top[-1] :]) <= 0).all()
+    assert (np.diff(many) >= 0).all()
+    assert (many[0], many[-1]) == (1, 6)
+    assert affordable(-50.0, 0.1, 2) == (LEAST, 1)  # noise can make nothing of the rarer classes
+
+
+def telling(n=6000):
+    """Five columns that say much about each other, and each by itself something about a class of one record in six."""
+    rng = np.random.default_rng(0)
+    common = rng.integers(4, size=n)
+    frame = {f"c{j}": np.where(rng.random(n) < 0.6, common, rng.integers(4, size=n)) for j in range(5)}
+    score = sum((column == 3) * 1.0 for column in frame.values())
+    table = pd.DataFrame({**frame, "class": (rng.random(n) < score / 7.5).astype(int)}).astype(str).astype(object)
+    return table, Schema({c: sf.Categorical(list("0123") if c != "class" else ["0", "1"]) for c in table})
+
+
+def test_where_the_signal_is_faint_more_is_spent_on_the_target_and_it_shows():
+    frame, schema = telling()
+    spent, far = {}, {}
+    for contrast in (0.0, "auto"):
+        asked = PrivMarginals(epsilon=0.5, target="class", rows=len(frame), contrast=contrast)
+        made = [asked.fit(frame, schema=schema, source=Seeded(seed)).synopsis for seed in range(3)]
+        assert all(0.97 * 0.5 * NANO < m.guarantee.nano <= 0.5 * NANO for m in made)
+        spent[contrast] = sum(t.rate for m in made for t in m.tables if 5 in t.columns)
+        far[contrast] = sum(apart(frame, m.sample(6000), (f"c{j}", "class")) for m in made for j in range(5))
+    assert made[0].parameters["contrast"] == MOST
+    assert spent["auto"] > 1.5 * spent[0.0]
+    assert far["auto"] < 0.8 * far[0.0]
+    with pytest.raises(InputError, match="'auto'"):
+        PrivMarginals(epsilon=1, target="class", contrast="more")
+
+
+def test_a_pair_that_was_counted_may_be_counted_again_with_other_groups():
+    frame, _ = telling()
+    fitted = fit([4, 2], [Marginal((0, 1), np.full((4, 2), 700.0), 300.0), Marginal((0,), np.full(4, 1500.0), 1.0)])
+    columns = [Levels.flat("c0", list("0123")), Levels.flat("class", ["0", "1"])]
+    groups = [groups_of(np.full(c.leaves, 1000.0), c, least=10.0) for c in columns]
+    codes = frame[["c0", "class"]].astype(int).to_numpy()
+    meter = Meter(source=Seeded(3), limit=Charge(10 * NANO))
+    chooser = Chooser(
+        Exact(Records((columns[0],), codes[:, :1], codes[:, 1], ("0", "1"))), groups, meter, np.ones(1, np.int64)
+    )
+    have = [Measured((0, 1), (np.array([0, 0, 1, 1]), np.arange(2)), np.full((2, 2), 1400), 10**6)]
+    refit = Mock(side_effect=lambda tables, start: start)
+    tables, _, left = with_target(chooser, [(0, 1)], have, fitted, refit, budget=Nano(NANO), select=0.4, many=1)
+    assert [m.columns for m in tables] == [(0, 1), (0, 1)]
+    assert refit.call_count == 1
+    assert meter.guarantee().nano <= NANO - left
 
 
 # --- what it finds ------------------------------------------------------------------------------------------------------

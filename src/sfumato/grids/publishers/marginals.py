@@ -45,6 +45,7 @@ from sfumato.grids.publishers.base import Publisher, noise_of
 from sfumato.grids.publishers.choosing import TYPICAL, Chooser, as_marginals, forest, refined, sets_beside
 from sfumato.grids.publishers.one_grid import TOO_SMALL, Weights
 from sfumato.grids.publishers.privpfc import PERSONAL_WARNING
+from sfumato.grids.publishers.target_pairs import affordable, with_target
 from sfumato.grids.publishers.task import Task
 from sfumato.grids.search.groups import MOST_GROUPS, Groups, groups_of
 from sfumato.grids.search.pairs import pairs_of
@@ -79,8 +80,8 @@ class PrivMarginals(Publisher):
         Share of the budget for the columns by themselves; "auto" follows the number of records times ε.
     select : float
         Share of the rest for choosing what is counted together.
-    contrast : float
-        Share of the rest for columns together with the target.
+    contrast : float or "auto"
+        Share of the rest for columns together with the target; "auto" follows the records of the rarer classes times ε.
     rows : int, optional
         A public number of records; without it 1% of the budget estimates it.
     attributes : tuple of str, optional
@@ -110,14 +111,16 @@ class PrivMarginals(Publisher):
 
     ones: float | str = "auto"
     select: float = 0.3
-    contrast: float = 0.15
+    contrast: float | str = "auto"
     synopsis: Joint = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         ones = 0.5 if self.ones == "auto" else self.ones
-        if not (isinstance(ones, float) and 0 < ones < 1 and 0 < self.select < 1 and 0 <= self.contrast < 1):
-            raise InputError("PrivMarginals needs shares `ones`, `select` and `contrast` between 0 and 1, or ones='auto'")
+        contrast = 0.0 if self.contrast == "auto" else self.contrast
+        given = isinstance(ones, float) and 0 < ones < 1 and isinstance(contrast, float | int) and 0 <= contrast < 1
+        if not (given and 0 < self.select < 1):
+            raise InputError("PrivMarginals needs shares `ones`, `select` and `contrast` between 0 and 1, or 'auto'")
 
     def expected(self, task: Task, factor: int = 1) -> tuple[float | None, str]:
         pairs = comb(len(task.attributes) + 1, 2)
@@ -182,7 +185,6 @@ class PrivMarginals(Publisher):
             parameters={
                 "ones": round(share, 4),
                 "select": self.select,
-                "contrast": self.contrast,
                 "public_rows": self.rows,
                 **figures,
             },
@@ -242,23 +244,22 @@ class PrivMarginals(Publisher):
         strength = model.size * left / NANO / (ties * TYPICAL)
         more = min(round(ties * np.sqrt(strength) / 8), 3 * ties)
         rounds = min(max(1, round(2 * more / ties)), _MOST_ROUNDS) if more and pairs else 0
-        contrast = Nano(int(left * self.contrast)) if len(pairs) > 1 else Nano(0)
+        share, many = affordable(model.rarer, left / NANO, len(model.groups))
+        share = share if self.contrast == "auto" else float(self.contrast)
+        contrast = Nano(int(left * share)) if len(pairs) > 1 else Nano(0)
         later = Nano((left - contrast) * more // (ties + more))
         first = Nano(left - contrast - later)
         tables, spent = forest(chooser, pairs, model.independent, first, self.select)
         later = Nano(later + first - spent)
         fitted = model.fit(tables)
         if contrast:
-            have = [m.columns for m in tables]
-            target = [p for p in pairs if p[1] == len(model.groups) - 1 and p not in have]
+            target = [p for p in pairs if p[1] == len(model.groups) - 1]
             # Of few cells each, they are cheap to count; what is hard at small ε is to choose them.
-            many = max(1, min(isqrt(2 * len(model.groups)), round(np.sqrt(strength)), len(target)))
             select = min(1.5 * self.select, 0.5)
-            found, spent = refined(chooser, target, fitted, have, budget=contrast, select=select, many=many)
-            later = Nano(later + contrast - spent)
-            if found:
-                tables = [*tables, *found]
-                fitted = model.fit(tables, fitted)
+            tables, fitted, unspent = with_target(
+                chooser, target, tables, fitted, model.fit, budget=contrast, select=select, many=min(many, len(target))
+            )
+            later = Nano(later + unspent)
         for number in range(rounds):
             have = [m.columns for m in tables]
             found, spent = refined(
@@ -277,7 +278,7 @@ class PrivMarginals(Publisher):
         if later * _WORTH > left:
             tables = [*tables, *chooser.again(tables, later)]
             fitted = model.fit(tables, fitted)
-        return tables, fitted, {"tree": ties, "further": more, "rounds": rounds}
+        return tables, fitted, {"contrast": round(share, 4), "tree": ties, "further": more, "rounds": rounds}
 
     def classifier(self, estimator: Any = None) -> JointClassifier:
         """A classifier trained on drawn rows; see `Joint.classifier` for `estimator`."""
@@ -291,6 +292,11 @@ class _Model:
     groups: Sequence[Groups]
     ones: Sequence[Marginal]
     size: float
+
+    @property
+    def rarer(self) -> float:
+        """Records outside the target's most frequent class, by its noisy counts."""
+        return self.size - float(self.ones[-1].counts.max())
 
     @cached_property
     def _alone(self) -> Fitted:
@@ -325,7 +331,7 @@ MECHANISM = Mechanism(
     parameters=(
         Parameter("ones", "any", "share of ε for the columns by themselves: a number or 'auto'", "auto"),
         Parameter("select", "number", "share of the rest for choosing what is counted together", 0.3, low=0.01, high=0.9),
-        Parameter("contrast", "number", "share of the rest for columns together with the target", 0.15, low=0, high=0.9),
+        Parameter("contrast", "any", "share of the rest for columns together with the target: a number or 'auto'", "auto"),
     ),
     rank={"classification": 5, "general": 1},
     paper="after McKenna, Miklau & Sheldon 2021, in pure ε",
