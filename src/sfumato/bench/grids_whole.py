@@ -1,8 +1,8 @@
 """What a synthetic table is like beyond its grid: the share of the rarer class, single columns, pairs of columns.
 
 Three ways: the grid alone with negative counts set to 0 (as published; the other columns from their public domain), the
-default (classes at their totals, the other columns with counts of their own), and PrivBayes, which ``purpose="general"``
-takes. Distances are total variation between the table and the drawn one: 0 if alike, 1 if they share nothing. Beside them
+default (classes at their totals, the other columns with counts of their own), and PrivBayes, a network over all
+columns. Distances are total variation between the table and the drawn one: 0 if alike, 1 if they share nothing. Beside them
 the misclassification of a tree on the first two, on rows that were held out.
 """
 
@@ -31,7 +31,7 @@ Codes = dict[str, NDArray[np.int64]]
 WAYS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "as published": lambda a: PrivPfC(**a, cleaning="clip", others=0.0),
     "classification": lambda a: PrivPfC(**a),
-    "general": lambda a: PrivBayes(**a),
+    "PrivBayes": lambda a: PrivBayes(**a),
 }
 
 
