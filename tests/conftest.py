@@ -14,11 +14,11 @@ from support.postgres import running_server
 from support.spark import running_session
 from support.wheels import need_wheel
 
-# Where a test does not say how many examples it needs: fifty, so that the suite stays short; HYPOTHESIS_PROFILE=thorough
+# Where a test does not say how many examples it needs: forty, so that the suite stays short; HYPOTHESIS_PROFILE=thorough
 # tries more. A busy machine is no reason to fail.
 _PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 _PATIENT["derandomize"] = "CI" in os.environ  # as Hypothesis' own profile for such machines does
-settings.register_profile("short", max_examples=50, **_PATIENT)
+settings.register_profile("short", max_examples=40, **_PATIENT)
 settings.register_profile("thorough", max_examples=1000, **_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 

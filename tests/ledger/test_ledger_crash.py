@@ -18,7 +18,7 @@ from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 
 COST = 1000
-KILLS = 120
+KILLS = 80
 
 
 def _killed(work: Callable[[], None], seconds: float) -> None:

@@ -362,7 +362,7 @@ def _live(machine: type[Living], place: Callable[[Path], str], *, examples: int,
 
 @pytest.mark.parametrize("machine", [Living, LivingPrivately])
 def test_a_long_life(machine: type[Living]) -> None:
-    _live(machine, lambda folder: str(folder / "clinic.ledger"), examples=5, steps=40)
+    _live(machine, lambda folder: str(folder / "clinic.ledger"), examples=3, steps=40)
 
 
 @pytest.mark.postgres
