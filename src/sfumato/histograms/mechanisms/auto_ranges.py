@@ -25,7 +25,6 @@ add up to at most 1000. So the levels cost it at most ``rates[i] - first``. The 
 
 from __future__ import annotations
 
-from functools import partial
 from math import ceil, log, sqrt
 
 import numpy as np
@@ -35,7 +34,7 @@ from sfumato.histograms.budgets import Ints, addable
 from sfumato.histograms.estimation.estimate import HistogramEstimate
 from sfumato.histograms.estimation.measurements import Measurement
 from sfumato.histograms.estimation.splits import Level, divide
-from sfumato.histograms.mechanisms.hierarchical import best_branching
+from sfumato.histograms.mechanisms.hierarchical import best_branching, losses_of, measure_level
 from sfumato.privacy import NANO, Exact, Meter
 from sfumato.privacy.noise import laplace_variance
 from sfumato.registry import Mechanism
@@ -110,27 +109,15 @@ def measure_levels(
     counts: Exact[Ints], *, rates: Ints, meter: Meter, widths: tuple[int, ...], shares: tuple[int, ...]
 ) -> tuple[tuple[Measurement, ...], Ints]:
     """Noisy totals per level, coarse first, and the loss of each bin's record."""
-    levels = []
-    losses = np.zeros(rates.size, dtype=np.int64)
-    for width, share in zip(widths, shares, strict=True):
-        each = rates * share // 1000
-        if int(each.min()) < 1:
-            raise InputError("the budget is too small for the levels of the tree; raise epsilon")
-        starts = np.arange(0, rates.size, width)
-        rate = np.minimum.reduceat(each, starts)
-        totals = meter.laplace(counts.map(partial(_totals, starts=starts)), rate=rate, label=f"totals of {width} bins")
-        labels = np.arange(rates.size) // width
-        levels.append(Measurement(labels, totals, rate))
-        losses += rate[labels]
-    return tuple(levels), losses
+    levels = [
+        measure_level(counts, rates=rates * share // 1000, meter=meter, width=width, label=f"totals of {width} bins")
+        for width, share in zip(widths, shares, strict=True)
+    ]
+    return tuple(levels), losses_of(levels)
 
 
 def _sum(counts: Ints) -> Ints:
     return np.asarray(addable(counts).sum(keepdims=True))
-
-
-def _totals(counts: Ints, starts: Ints) -> Ints:
-    return np.add.reduceat(addable(counts), starts)
 
 
 MECHANISM = Mechanism(

@@ -14,6 +14,7 @@ is computed from the noisy totals and public variances.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from math import ceil, log
 
@@ -78,19 +79,26 @@ def measure_tree(
 ) -> tuple[tuple[Measurement, ...], Ints]:
     """Noisy totals per level, coarse first, and the loss of each bin's record."""
     each = rates // height
-    if int(each.min()) < 1:
+    levels = [
+        measure_level(counts, rates=each, meter=meter, width=branching ** (height - level), label=f"tree level {level}")
+        for level in range(1, height + 1)
+    ]
+    return tuple(levels), losses_of(levels)
+
+
+def measure_level(counts: Exact[Ints], *, rates: Ints, meter: Meter, width: int, label: str) -> Measurement:
+    """Noisy totals of `width` bins each; a total has the smallest of its bins' `rates`."""
+    if int(rates.min()) < 1:
         raise InputError("the budget is too small for the levels of the tree; raise epsilon")
-    levels = []
-    losses = np.zeros(rates.size, dtype=np.int64)
-    for level in range(1, height + 1):
-        width = branching ** (height - level)
-        starts = np.arange(0, rates.size, width)
-        rate = np.minimum.reduceat(each, starts)
-        totals = meter.laplace(counts.map(partial(_totals, starts=starts)), rate=rate, label=f"tree level {level}")
-        labels = np.arange(rates.size) // width
-        levels.append(Measurement(labels, totals, rate))
-        losses += rate[labels]
-    return tuple(levels), losses
+    starts = np.arange(0, rates.size, width)
+    rate = np.minimum.reduceat(rates, starts)
+    totals = meter.laplace(counts.map(partial(_totals, starts=starts)), rate=rate, label=label)
+    return Measurement(np.arange(rates.size) // width, totals, rate)
+
+
+def losses_of(levels: Sequence[Measurement]) -> Ints:
+    """What each bin's record loses to all levels: it is in one node of each."""
+    return np.asarray(sum(level.rates[level.labels] for level in levels))
 
 
 def _totals(counts: Ints, starts: Ints) -> Ints:
