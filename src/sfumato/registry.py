@@ -223,15 +223,20 @@ class Mechanism:
         return {name: value for name, value in found.items() if value is not None}
 
 
-_HOMES = (
-    "sfumato.people.registry",
-    "sfumato.histograms.registry",
-    "sfumato.statistics.registry",
-    "sfumato.grids.registry",
-    "sfumato.classifiers.registry",
-)
+# What each family answers, so that a question loads the families that it needs and no others.
+_HOMES: Mapping[str, tuple[str, ...]] = {
+    "sfumato.people.registry": ("count", "sum", "mean", "histogram"),
+    "sfumato.histograms.registry": ("histogram",),
+    "sfumato.statistics.registry": (
+        *("count by", "sum by", "mean by", "proportion by", "variance", "proportion"),
+        *("quantile", "median", "min", "max", "table", "top", "profile"),
+    ),
+    "sfumato.grids.registry": ("synthesize",),
+    "sfumato.classifiers.registry": ("model",),
+}
 _MECHANISMS: dict[tuple[str, str], Mechanism] = {}
-_loaded: list[str] = []
+_loaded: set[str] = set()
+_OUTSIDE = "sfumato.mechanisms"
 
 
 def register(mechanism: Mechanism) -> Mechanism:
@@ -286,7 +291,7 @@ def mechanisms(kind: str | None = None) -> tuple[Mechanism, ...]:
     >>> [m.name for m in mechanisms("synthesize")][:2]
     ['privpfc', 'diffgen']
     """
-    _load()
+    _load(kind)
     found = [m for (of, _), m in _MECHANISMS.items() if kind in (None, of)]
     # Whichever family was imported first must not decide the order of a list.
     return tuple(sorted(dict.fromkeys(found), key=_family))
@@ -312,7 +317,7 @@ def mechanism(kind: str, name: str) -> Mechanism:
     -------
     Mechanism
     """
-    _load()
+    _load(kind)
     if (kind, name) not in _MECHANISMS:
         known = [m.name for m in mechanisms(kind)]
         raise InputError(f"no mechanism {name!r} for {kind}; {nearest(name, [AUTO, *known])}")
@@ -336,12 +341,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return did_you_mean(name, known)
 
 
-def _load() -> None:
-    """The package's own mechanisms, then those that installed packages announce as `sfumato.mechanisms`."""
-    if _loaded:
-        return
-    _loaded.append("once")
-    for home in _HOMES:
-        import_module(home)
-    for found in entry_points(group="sfumato.mechanisms"):
-        found.load()
+def _load(kind: str | None) -> None:
+    """The package's own mechanisms for a kind, or all; then those that installed packages announce as `sfumato.mechanisms`."""
+    for home, answers in _HOMES.items():
+        if home not in _loaded and (kind is None or kind in answers):
+            _loaded.add(home)
+            import_module(home)
+    if _OUTSIDE not in _loaded:
+        _loaded.add(_OUTSIDE)
+        for found in entry_points(group=_OUTSIDE):
+            found.load()

@@ -284,8 +284,12 @@ class Roster:
                 "give counts (tiers), people (column) or a separate roster table"
             )
         from sfumato.tables.roster_join import per_person
+        from sfumato.tables.roster_sql import counted
 
         engine = self.connect()
+        found = counted(self, engine)
+        if found is not None:
+            return self.summary({"key": found.keys, "n": found.heads})
         each = per_person(self, engine)
         return self.summary(engine.fetch(each.group_by("key").agg(n=each.count())))
 
@@ -304,8 +308,7 @@ class Roster:
 
     def summary(self, rows: Any) -> PersonBudgets:
         """Head counts from `rows` of (key, n); people without a budget are left out."""
-        keys = rows["key"].to_numpy().astype(np.int64)
-        counts = rows["n"].to_numpy().astype(np.int64)
+        keys, counts = (np.asarray(rows[name], dtype=np.int64) for name in ("key", "n"))
         if self.tiers_nano:
             heads = np.zeros(len(self.tiers_nano) + 1, dtype=np.int64)
             heads[keys] = counts
