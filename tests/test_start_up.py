@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato import registry
+from sfumato.registry_homes import HOMES
 from sfumato.releases.kinds import all_kinds
 
 PLAN = """
@@ -66,7 +67,7 @@ def test_a_preview_loads_no_engine_no_frame_no_learner_and_no_ledger(tmp_path):
 
 
 def test_every_family_answers_what_it_says_and_nothing_else():
-    for home, said in registry._HOMES.items():
+    for home, said in HOMES.items():
         family = home.rpartition(".")[0]
         made = {kind for m in registry.mechanisms() if m.make.__module__.startswith(family + ".") for kind in m.kinds}
         assert made == set(said)

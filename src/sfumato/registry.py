@@ -22,6 +22,7 @@ from sfumato.errors import InputError
 from sfumato.offers import AUTO
 from sfumato.privacy.source import Source
 from sfumato.privacy.units import positive_nano
+from sfumato.registry_homes import HOMES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -223,20 +224,8 @@ class Mechanism:
         return {name: value for name, value in found.items() if value is not None}
 
 
-# What each family answers, so that a question loads the families that it needs and no others.
-_HOMES: Mapping[str, tuple[str, ...]] = {
-    "sfumato.people.registry": ("count", "sum", "mean", "histogram"),
-    "sfumato.histograms.registry": ("histogram",),
-    "sfumato.statistics.registry": (
-        *("count by", "sum by", "mean by", "proportion by", "variance", "proportion"),
-        *("quantile", "median", "min", "max", "table", "top", "profile"),
-    ),
-    "sfumato.grids.registry": ("synthesize",),
-    "sfumato.classifiers.registry": ("model",),
-}
 _MECHANISMS: dict[tuple[str, str], Mechanism] = {}
 _loaded: set[str] = set()
-_OUTSIDE = "sfumato.mechanisms"
 
 
 def register(mechanism: Mechanism) -> Mechanism:
@@ -299,7 +288,7 @@ def mechanisms(kind: str | None = None) -> tuple[Mechanism, ...]:
 
 def _family(entry: Mechanism) -> int:
     """The place of its family; what comes from outside is last."""
-    homes = [home.rpartition(".")[0] for home in _HOMES]
+    homes = [home.rpartition(".")[0] for home in HOMES]
     return next((i for i, home in enumerate(homes) if entry.make.__module__.startswith(home + ".")), len(homes))
 
 
@@ -342,12 +331,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _load(kind: str | None) -> None:
-    """The package's own mechanisms for a kind, or all; then those that installed packages announce as `sfumato.mechanisms`."""
-    for home, answers in _HOMES.items():
+    """The package's own mechanisms for a kind, or all; then what installed packages announce as `sfumato.mechanisms`."""
+    for home, answers in HOMES.items():
         if home not in _loaded and (kind is None or kind in answers):
             _loaded.add(home)
             import_module(home)
-    if _OUTSIDE not in _loaded:
-        _loaded.add(_OUTSIDE)
-        for found in entry_points(group=_OUTSIDE):
+    if "outside" not in _loaded:
+        _loaded.add("outside")
+        for found in entry_points(group="sfumato.mechanisms"):
             found.load()

@@ -13,8 +13,8 @@ from sfumato.histograms.bins import Bins
 from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.people.lattice import MOST_POINTS, lattice_between
 from sfumato.privacy import Exact, PersonBudgets, positive_nano
-from sfumato.registry import Parameter, mechanisms
 from sfumato.registry import mechanism as registered
+from sfumato.registry import mechanisms
 from sfumato.statistics.by import BY
 from sfumato.statistics.group_question import GroupQuestion
 from sfumato.statistics.groups import GroupPlan

@@ -1,7 +1,7 @@
 """DuckDB in this process, as a connection first: Ibis is loaded when an expression is made, and not to count a roster.
 
 Ibis and what it brings take longer to load than a preview takes to compute, and a preview reads nothing but public tables of
-which it wants a few numbers. So a table is opened by plain SQL, under a name, and becomes an Ibis table when one is asked for.
+which it wants a few numbers. So a table is opened by plain SQL, under a name, and becomes an Ibis table when one is needed.
 """
 
 from __future__ import annotations

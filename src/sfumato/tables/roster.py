@@ -283,15 +283,9 @@ class Roster:
                 f"the head counts per budget are not stated, and column {self.budget!r} is part of the private table; "
                 "give counts (tiers), people (column) or a separate roster table"
             )
-        from sfumato.tables.roster_join import per_person
-        from sfumato.tables.roster_sql import counted
+        from sfumato.tables.roster_findings import heads
 
-        engine = self.connect()
-        found = counted(self, engine)
-        if found is not None:
-            return self.summary({"key": found.keys, "n": found.heads})
-        each = per_person(self, engine)
-        return self.summary(engine.fetch(each.group_by("key").agg(n=each.count())))
+        return self.summary(heads(self, self.connect()))
 
     def key(self, expr: Expr, engine: Engine) -> Expr:
         """The budget in the column `expr` of `engine`: nano-ε, or the number of the tier plus one; 0 for no budget."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.errors import SchemaError
 from sfumato.tables.columns import Expr
+from sfumato.tables.roster_join import per_person
 from sfumato.tables.roster_sql import Counted, counted
 from sfumato.tables.words import did_you_mean
 
@@ -52,6 +53,15 @@ def of_table(roster: Roster, persons: Any = None) -> tuple[str, ...]:
     )
 
 
+def heads(roster: Roster, engine: Engine) -> Any:
+    """The people of a roster table on `engine` by their smallest ``key``, and how many ``n`` have it."""
+    found = counted(roster, engine)
+    if found is not None:
+        return {"key": found.keys, "n": found.heads}
+    each = per_person(roster, engine)
+    return engine.fetch(each.group_by("key").agg(n=each.count()))
+
+
 def _counted(roster: Roster, engine: Engine) -> Counted:
     """`roster_sql.counted` on any engine."""
     who = engine.column(str(roster.person), "the roster's person column")
@@ -88,8 +98,8 @@ def check_persons(roster: Roster, persons: Any) -> None:
 
 def _tiers(roster: Roster, tally: Mapping[str | None, int]) -> Iterator[str]:
     known = [name for name, _ in roster.tiers_nano]
-    heads = dict(tally)
-    if n := heads.pop(None, 0):
+    heads = {tier: n for tier, n in tally.items() if tier is not None}
+    if n := tally.get(None, 0):
         yield f"people of the roster without a tier, who take no part: {n}"
     unknown = sorted((t for t in heads if t not in known), key=lambda t: (-heads[t], t))
     for tier in unknown[:MOST_TIERS]:
