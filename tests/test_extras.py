@@ -18,6 +18,7 @@ from sfumato.errors import InputError, NotInstalledError
 from sfumato.extras import EXTRAS, need
 from sfumato.ledger import Ledger
 from sfumato.privacy import Meter, PersonBudgets, Seeded
+from sfumato.tables.connecting import connect
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -63,7 +64,7 @@ def test_postgres_needs_psycopg(hide):
     with pytest.raises(NotInstalledError, match=r'a PostgreSQL ledger needs psycopg.*"sfumato\[postgres\]"'):
         Ledger.open("postgresql://ann:secret@127.0.0.1:1/privacy")
     with pytest.raises(InputError, match=r'a PostgreSQL table needs psycopg.*"sfumato\[postgres\]"') as caught:
-        engines.connect("postgresql://ann:secret@127.0.0.1:1/clinic", "patients", columns={})
+        connect("postgresql://ann:secret@127.0.0.1:1/clinic", "patients", columns={})
     assert "secret" not in str(caught.value)
 
 

@@ -160,7 +160,7 @@ def _dataset(given: Mapping[str, Any] | None, found: dict[str, Any], home: Path,
     mistakes.note(lambda: refuse_elsewhere(given, ("name", "schema", "table"), "[dataset]"))
     _read(reads, found, mistakes)
     if {"source", "table", "csv"} <= set(found):
-        from sfumato.tables.engines import check_source
+        from sfumato.tables.sources import check_source
 
         mistakes.note(lambda: check_source(found["source"], found["table"], found["csv"]))
 
