@@ -9,6 +9,7 @@ from sfumato.errors import NotInstalledError
 
 # Module -> the extra of the distribution `sfumato` that brings it. All other modules come with `sfumato` itself.
 EXTRAS = {"cvxpy": "bench", "opendp": "bench", "polars": "polars", "psycopg": "postgres", "python_calamine": "excel"}
+EXTRAS |= dict.fromkeys(("google", "grpc", "grpc_status", "pyspark", "zstandard"), "spark")
 
 
 def need(module: str, what: str) -> Any:

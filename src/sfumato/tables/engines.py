@@ -40,7 +40,7 @@ from sfumato.extras import need
 from sfumato.tables.addresses import reason_to_tell, without_secrets
 from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.frames import AsArrow, as_arrow
-from sfumato.tables.spark_types import with_instants
+from sfumato.tables.spark_engine import is_spark_session, open_spark
 from sfumato.tables.words import did_you_mean
 
 TableName: TypeAlias = str | tuple[str, str]
@@ -180,7 +180,7 @@ def check_source(source: Any, table: TableName | None, csv: CsvOptions | None = 
         elif table is not None:
             raise InputError(f"{text!r} holds one table; leave out table={table!r}")
     elif kind == "pyspark":
-        if _is_spark_session(source) and table is None:
+        if is_spark_session(source) and table is None:
             raise InputError("a Spark session holds many tables: say which, for example table='patients'")
     elif kind not in ("pandas", "polars", "pyarrow", "ibis"):
         raise InputError(
@@ -218,7 +218,7 @@ def connect(
     if kind == "ibis":
         return Engine(source.get_backend(), source, source.get_backend().name)
     if kind == "pyspark":
-        return _open_spark(source, table, near)
+        return open_spark(source, table, near)
     if kind == "polars" and type(source).__name__ == "LazyFrame":
         return _open_lazy_polars(source)
     engine, name = shared_duckdb(near), fresh_name("frame")
@@ -296,29 +296,6 @@ def _connect_url(url: str) -> Any:
     raise InputError(
         f"cannot connect to {describe(url)}: no such file; an absolute path has four slashes, as in duckdb:////data/clinic.db"
     )
-
-
-def _open_spark(source: Any, table: TableName | None, near: Engine | None) -> Engine:
-    import ibis
-
-    session = source if _is_spark_session(source) else source.sparkSession
-    backend = near.backend if near is not None and near.name == "pyspark" else ibis.pyspark.connect(session)
-    if session is source:
-        try:
-            name = table if isinstance(table, str) else ".".join(table or ())
-            return Engine(backend, with_instants(backend.table(name), session.table(name)), "pyspark")
-        except Exception as error:
-            raise InputError(
-                f"no table {table!r} in the Spark session ({type(error).__name__}); correct table=..."
-            ) from None
-    name = f"sfumato_frame_{next(_number)}"
-    source.createOrReplaceTempView(name)
-    return Engine(backend, with_instants(backend.table(name), source), "pyspark")
-
-
-def _is_spark_session(source: Any) -> bool:
-    """By its type: a Spark Connect data frame claims to have every attribute, taking it for a column."""
-    return any(kind.__name__ == "SparkSession" for kind in type(source).__mro__)
 
 
 def _open_lazy_polars(source: Any) -> Engine:
