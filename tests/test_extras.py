@@ -33,13 +33,23 @@ def hide(monkeypatch):
     return hidden
 
 
+# Modules that are not called as their distribution is, or that come with another.
+BROUGHT_BY = {
+    **dict.fromkeys(("google.rpc", "grpc", "grpc_status", "zstandard"), "pyspark"),
+    "google.auth": "google-cloud-bigquery",
+    "google.cloud": "google-cloud-bigquery",
+    "databricks": "databricks-sql-connector",
+    "snowflake": "snowflake-connector-python",
+}
+
+
 def _names(requirements):
     return {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
 
 
 def test_every_extra_that_a_message_can_name_exists_and_brings_the_package():
     for module, extra in EXTRAS.items():
-        package = module.replace("_", "-")
+        package = BROUGHT_BY.get(module) or module.replace("_", "-")
         assert package in _names(PROJECT["optional-dependencies"][extra])
         assert package not in _names(PROJECT["dependencies"])
 

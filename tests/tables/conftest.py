@@ -19,6 +19,7 @@ ENGINES = [
     "polars",
     pytest.param("postgres", marks=pytest.mark.postgres),
     pytest.param("spark", marks=pytest.mark.spark),
+    pytest.param("spark-connect", marks=pytest.mark.spark),
 ]
 _number = itertools.count()
 
@@ -72,6 +73,9 @@ def put(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Put]:
         for name in made:
             backend.drop_table(name)
         backend.disconnect()
+    elif request.param == "spark-connect":
+        session = request.getfixturevalue("spark_connect")
+        yield lambda table: {"source": spark_frame(session, table)}
     else:
         session = request.getfixturevalue("spark")
         yield lambda table: {"source": spark_frame(session, table)}

@@ -148,6 +148,8 @@ OFFERED: Final = (
         **_CONNECT,
         opened_by="`sc://host:15002` and a table",
         schemes=("sc",),
+        suite=("spark-connect",),
+        versions="PySpark 4.3",
         note="a server of Spark's own: others are tried with hard constants when they are opened, and refused if they fail",
     ),
     Offered(
