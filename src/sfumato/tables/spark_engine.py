@@ -60,12 +60,18 @@ def open_spark_url(url: str, table: str | tuple[str, ...] | None, near: Engine |
 
     if _by_path(table) is None:
         parts_of(table)  # which refuses what is no name
-    backend = near.backend if near is not None and near.url == url else _open.get(url)
+    backend = near.backend if near is not None and near.url == url else backend_at(url)
+    found, frame = _found(backend, table, without_secrets(url))
+    return Engine(backend, with_instants(found, frame), "pyspark", url=url)
+
+
+def backend_at(url: str) -> Any:
+    """The backend that all engines on one URL share."""
+    backend = _open.get(url)
     if backend is None or not _answers(backend):
         backend = _connect(url)
         _open[url] = backend
-    found, frame = _found(backend, table, without_secrets(url))
-    return Engine(backend, with_instants(found, frame), "pyspark", url=url)
+    return backend
 
 
 def is_spark_session(source: Any) -> bool:
@@ -111,8 +117,8 @@ def _found(backend: Any, table: str | tuple[str, ...] | None, where: str) -> tup
     except Exception as error:
         kind = type(error).__name__
     raise InputError(
-        f"Spark reads no {by_path[0]} table at {without_secrets(by_path[1])!r} in {where} ({kind}); correct table=..., and see "
-        f"that Spark has the jars for {by_path[0]}"
+        f"no {by_path[0]} table at {without_secrets(by_path[1])!r} in {where} ({kind}); correct table=..., and see that "
+        f"Spark has the jars for {by_path[0]}"
     )
 
 

@@ -14,15 +14,15 @@ import stat
 import tempfile
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from sfumato.errors import InputError
 
-try:
-    import fcntl
-except ImportError:  # on Windows, where folders for temporary files are the user's own
-    fcntl = None  # type: ignore[assignment]
+# None on Windows, where folders for temporary files are the user's own.
+fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None
 
 PREFIX: Final = "sfumato-spill-"
 _LOCK: Final = "in-use"
