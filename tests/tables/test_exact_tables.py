@@ -43,6 +43,8 @@ AGGREGATES = {
     "weights": lambda d: d.weighted_sums(([1, 10**9], [3, 5]), measure="x"),
     "personal group_sums": lambda d: PersonalTable(d, GROUPS).group_sums(),
     "personal weighted_sum": lambda d: PersonalTable(d, GROUPS).weighted_sum(WEIGHTS, measure="x"),
+    "personal weighted_sums": lambda d: PersonalTable(d, GROUPS).weighted_sums([WEIGHTS, WEIGHTS]),
+    "personal weighted_tables": lambda d: PersonalTable(d, GROUPS).weighted_tables([WEIGHTS, WEIGHTS], ["x"])[1],
     "personal weighted_cells": lambda d: PersonalTable(d, GROUPS).weighted_cells(WEIGHTS, ["x", "s"]),
     "personal weighted_rows": lambda d: PersonalTable(d, GROUPS).weighted_rows(WEIGHTS, ["x", "s"]),
     "personal moments": lambda d: PersonalTable(d, GROUPS).moments(["s"], measure="x", powers=2),
