@@ -22,6 +22,7 @@ from sfumato.tables.columns import Column, Expr
 from sfumato.tables.counting import cell_columns
 from sfumato.tables.lattice import Lattice, on_lattice
 from sfumato.tables.predicates import Where
+from sfumato.tables.raw_groups import budget_grouping, coded_groups, raw_tiers
 from sfumato.tables.rows import exactly, rows_in_use
 from sfumato.tables.weighing import Steps, weighted_totals
 
@@ -91,16 +92,25 @@ def _measured(
 ) -> Exact[T]:
     """What `add_up` makes of rows with ``key`` and the cells to group by, and the measure of each.
 
-    With `raw` the key is the budget column as it stands.
+    Rows of a few tiers have been added up by tier and cell already: there are then a few lines. With `raw` the key is the
+    budget column as it stands.
     """
 
     def read(rows: Expr, columns: dict[str, Column]) -> T:
         import ibis
 
+        if roster.tiers_nano:
+            totals = {"value": _value(dataset, measure, columns) if measure else None}
+            key = budget_grouping(roster, rows["key"], dataset.engine, raw=raw)
+            about: Any = {"engine": dataset.engine.name, "keys": {"key": key}, "totals": totals}
+            table = coded_groups(rows, by, columns, dataset.schema, **about)
+            return add_up(table, table["value"])
         value = _value(dataset, measure, columns) if measure else ibis.literal(1, type="int64")
         table = rows.select(key=rows["key"], value=value, **cell_columns(by, columns, dataset.schema))
         return add_up(table, table["value"])
 
+    roster = dataset.roster
+    raw = raw or raw_tiers(dataset)
     names = [*by, *([measure.column] if measure else [])]
     return exactly(dataset, names, where, read, budgets=True, raw=raw)
 
@@ -213,6 +223,8 @@ def weighted(
         cap = int(weights)
         if cap < 1:
             raise InputError(f"the cap on weights must be at least 1 nano-ε, got {weights!r}")
+        if levels := sorted({nano for _, nano in dataset.roster.tiers_nano if nano > 0}):
+            return weighted(dataset, (levels, [min(nano, cap) for nano in levels]), measure, by, where)
         wide = check_range(cap * most)
         found = _capped(dataset, cap, measure, by, where, wide)
     if not by:
@@ -230,17 +242,12 @@ def _dense(cells: Integers, totals: list[int], shape: tuple[int, ...], wide: boo
 def _capped(
     dataset: Dataset, cap: int, measure: Measured | None, by: Sequence[str], where: Where, wide: bool
 ) -> Exact[tuple[Integers, list[int]]]:
-    roster = dataset.roster
     keys = [f"c{i}" for i in range(len(by))]
 
     def add_up(table: Expr, value: Expr) -> tuple[Integers, list[int]]:
         import ibis
 
-        if roster.tiers_nano:
-            tiers = enumerate(roster.tiers_nano)
-            weight = ibis.cases(*((table["key"] == i + 1, min(nano, cap)) for i, (_, nano) in tiers), else_=0).cast("int64")
-        else:
-            weight = ibis.ifelse(table["key"] < cap, table["key"], ibis.literal(cap, type="int64"))
+        weight = ibis.ifelse(table["key"] < cap, table["key"], ibis.literal(cap, type="int64"))
         total = _total(weight * value if measure else weight, wide)
         found = dataset.engine.fetch(table.group_by(keys).agg(total=total) if keys else table.aggregate(total=total))
         cells, known = _known_cells(found, keys)
