@@ -45,6 +45,7 @@ AGGREGATES = {
     "personal weighted_sum": lambda d: PersonalTable(d, GROUPS).weighted_sum(WEIGHTS, measure="x"),
     "personal weighted_sums": lambda d: PersonalTable(d, GROUPS).weighted_sums([WEIGHTS, WEIGHTS]),
     "personal weighted_tables": lambda d: PersonalTable(d, GROUPS).weighted_tables([WEIGHTS, WEIGHTS], ["x"])[1],
+    "personal weighed_at_once": lambda d: PersonalTable(d, GROUPS).weighed_at_once([WEIGHTS], ["x"])(WEIGHTS),
     "personal weighted_cells": lambda d: PersonalTable(d, GROUPS).weighted_cells(WEIGHTS, ["x", "s"]),
     "personal weighted_rows": lambda d: PersonalTable(d, GROUPS).weighted_rows(WEIGHTS, ["x", "s"]),
     "personal moments": lambda d: PersonalTable(d, GROUPS).moments(["s"], measure="x", powers=2),

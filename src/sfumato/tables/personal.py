@@ -22,6 +22,7 @@ from sfumato.privacy.integers import as_int64
 from sfumato.tables import moments, sums
 from sfumato.tables.counting import dense
 from sfumato.tables.predicates import Where
+from sfumato.tables.weighted import read_weighted
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
@@ -110,8 +111,8 @@ class PersonalTable:
             raise InputError("steps needs a measure, the numeric column to put on the lattice")
         if lattice is not None:
             sums.check_sums(lattice)
-        found = sums.weighted_lines(self.dataset, self.budgets, lines, lattice, (), where)
-        return found.map(lambda cells: tuple(int(total) for total in cells[1].sum(axis=0)))
+        found = read_weighted(self.dataset, self.budgets, lines, (), where, measured=(lattice,))
+        return found.map(lambda cells: tuple(int(total) for total in cells[1][:, 0].sum(axis=0)))
 
     def weighted_cells(self, weights: Integers, columns: Sequence[str], where: Where = None) -> Exact[Integers]:
         """Count of every cell of `columns` by `weights` per person group, one axis per column; rows as `where` says."""
@@ -127,6 +128,18 @@ class PersonalTable:
             lambda found: tuple(dense(found[0], as_int64(line), shape) for line in found[1].T)
         )
 
+    def weighed_at_once(
+        self, weights: Sequence[Integers], columns: Sequence[str], where: Where = None
+    ) -> Callable[[Integers], Exact[Integers]]:
+        """`weighted_cells` as a function of one of the given `weights`, all of them from one query over the same rows."""
+        found = self.weighted_tables(weights, columns, where)
+
+        def weighed(asked: Integers) -> Exact[Integers]:
+            place = next((i for i, known in enumerate(weights) if known is asked), None)
+            return self.weighted_cells(asked, columns, where) if place is None else found[place]
+
+        return weighed
+
     def weighted_rows(
         self, weights: Integers, columns: Sequence[str], where: Where = None
     ) -> Exact[tuple[Integers, Integers]]:
@@ -138,10 +151,11 @@ class PersonalTable:
         shape = self.dataset.schema.shape(columns)
         return self._weighted_lines([weights], columns, where).map(lambda found: _in_order(*found, shape))
 
-    def _weighted_lines(self, weights: Sequence[Integers], columns: Sequence[str], where: Where) -> Exact[sums.Lines]:
+    def _weighted_lines(self, weights: Sequence[Integers], columns: Sequence[str], where: Where) -> Exact[Any]:
         lines = np.stack([self._checked(each) for each in weights])
         if self.budgets is not None:
-            return sums.weighted_lines(self.dataset, self.budgets, lines, None, columns, where)
+            found = read_weighted(self.dataset, self.budgets, lines, columns, where)
+            return found.map(lambda cells: (cells[0], cells[1][:, 0]))
         return self.dataset.sparse_counts(columns, where).map(
             lambda found: (found[0], found[1].astype(object)[:, None] * lines[:, 0].astype(object))
         )

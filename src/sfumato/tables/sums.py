@@ -7,7 +7,7 @@ of 38 digits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +24,6 @@ from sfumato.tables.lattice import Lattice, on_lattice
 from sfumato.tables.predicates import Where
 from sfumato.tables.raw_groups import budget_grouping, coded_groups, raw_tiers
 from sfumato.tables.rows import exactly, rows_in_use
-from sfumato.tables.weighing import Steps, weighted_totals
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 2**32
 INT64 = 2**63
-_HALF = 2**32
 Integers = NDArray[np.int64]
 T = TypeVar("T")
 
@@ -217,8 +215,10 @@ def weighted(
     if isinstance(weights, tuple):
         budgets, each = _budget_weights(weights)
         wide = check_range(int(each.max()) * most)
+        from sfumato.tables.weighted import read_weighted  # which adds up tiers as is done here
+
         people = PersonBudgets(np.maximum(budgets, 1), np.zeros_like(budgets))
-        found = weighted_lines(dataset, people, each[None, :], measure, by, where).map(_first_line)
+        found = read_weighted(dataset, people, each[None, :], by, where, measured=(measure,)).map(_first_line)
     else:
         cap = int(weights)
         if cap < 1:
@@ -256,78 +256,8 @@ def _capped(
     return _measured(dataset, where, measure, by, add_up)
 
 
-def _first_line(found: Lines) -> tuple[Integers, list[int]]:
-    return found[0], found[1][:, 0].tolist()
-
-
-# ------------------------------------------------------------------------------------------------ weighed by the engine
-
-Lines = tuple[Integers, NDArray[Any]]
-"""Codes of cells, and for each a sum for every line of weights: int64, or Python integers where 64 bits might not do."""
-
-
-def weighted_lines(
-    dataset: Dataset, people: PersonBudgets, lines: Integers, measure: Measured | None, by: Sequence[str], where: Where
-) -> Exact[Lines]:
-    """Sums over rows of (weight of the person's group) times (measure), for cells that hold a row: one query for all lines.
-
-    `lines` has a line for each way to weigh and a column for each group of `people`.
-    """
-    keys = [f"c{i}" for i in range(len(by))]
-
-    def add_up(table: Expr, _value: Expr) -> Lines:
-        cells, totals = weighted_totals_of(dataset, table, people, lines, keys, {"value": measure.most if measure else 1})
-        return cells, totals[:, 0]
-
-    return _measured(dataset, where, measure, by, add_up)
-
-
-def weighted_totals_of(
-    dataset: Dataset, table: Expr, people: PersonBudgets, lines: Integers, keys: Sequence[str], measures: Mapping[str, int]
-) -> Lines:
-    """Totals by cell, measure and line of weights, of a `table` with ``key``, the cells `keys` and the `measures`.
-
-    `measures` says how large a row of each can be. A few tiers are added up one by one and weighed here; budgets in ε, of
-    which there may be a million, are weighed where the rows are, so that nothing comes back but a line per cell.
-    """
-    most = max(measures.values()) * max(1, int(lines.max()))
-    wide = most * MAX_ROWS >= INT64
-    cells: Integers
-    if dataset.roster.tiers_nano:
-        found = dataset.engine.fetch(table.group_by(["key", *keys]).agg(**{m: table[m].sum() for m in measures}))
-        groups = groups_of_keys(dataset.roster, _int64(found["key"]), people)
-        cells, known = _known_cells(found, list(keys))
-        kept = known & (groups >= 0)
-        number = object if wide else np.int64
-        each = np.stack([_int64(found[m])[kept] for m in measures], axis=1).astype(number)
-        weights = lines[:, groups[kept]].T.astype(number)
-        return _added_up(cells[kept], each[:, :, None] * weights[:, None, :])
-    halves = most >= INT64  # beyond it even one row's product might pass 64 bits
-    numbers = np.concatenate([lines % _HALF, lines // _HALF]) if halves else lines
-    steps = Steps.of(people.levels, numbers)
-    if not steps.starts.size:
-        return np.zeros((0, len(keys)), dtype=np.int64), np.zeros((0, len(measures), len(lines)), dtype=np.int64)
-    found = dataset.engine.fetch(weighted_totals(table, steps, keys, measures, dataset.engine, wide=wide))
-    cells, known = _known_cells(found, list(keys))
-    columns = [[_whole(found[f"{m}_{j}"], wide)[known] for j in range(len(numbers))] for m in measures]
-    totals = np.array(columns).transpose(2, 0, 1) if known.any() else np.zeros((0, len(measures), len(numbers)), np.int64)
-    if halves:
-        totals = totals[:, :, len(lines) :] * _HALF + totals[:, :, : len(lines)]
-    return cells[known], totals
-
-
-def _whole(column: Any, wide: bool) -> NDArray[Any]:
-    return np.array(_integers(column), dtype=object) if wide else _int64(column)
-
-
-def _added_up(cells: Integers, totals: NDArray[Any]) -> Lines:
-    """Each cell once."""
-    if not cells.shape[1]:
-        return np.zeros((1, 0), dtype=np.int64), totals.sum(axis=0, keepdims=True)
-    different, place = np.unique(cells, axis=0, return_inverse=True)
-    summed = np.zeros((len(different), *totals.shape[1:]), dtype=totals.dtype)
-    np.add.at(summed, place.reshape(-1), totals)
-    return different, summed
+def _first_line(found: Any) -> tuple[Integers, list[int]]:
+    return found[0], found[1][:, 0, 0].tolist()
 
 
 def _known_cells(found: Any, keys: list[str]) -> tuple[Integers, NDArray[np.bool_]]:

@@ -15,17 +15,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.tables.columns import Expr
+from sfumato.tables.columns import Column, Expr
 from sfumato.tables.engines import Engine
+from sfumato.tables.raw_groups import Grouping, coded_groups
+
+if TYPE_CHECKING:
+    from sfumato.tables.schema import Schema
 
 Integers = NDArray[np.int64]
 FEW = 128  # steps that a tree of comparisons decides faster than a join
-_BASE = 1 << 32  # weights beyond it are taken apart where a product might pass 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,50 +65,73 @@ class Steps:
         return np.flatnonzero((self.values != before).any(axis=0))
 
 
-def weighted_totals(
-    table: Expr,
+def weighed_groups(
+    rows: Expr,
+    names: Sequence[str],
+    columns: Mapping[str, Column],
+    schema: Schema,
     steps: Steps,
-    cells: Sequence[str],
-    measures: Mapping[str, int],
-    engine: Engine,
     *,
+    engine: Engine,
+    measures: Mapping[str, Expr | None],
+    keys: Mapping[str, Grouping],
     wide: bool,
 ) -> Expr:
-    """Sums of every number times every measure, by cell.
+    """Sums of every number times every measure, by cell; one row of the result for each.
 
     Parameters
     ----------
-    table : Expr
-        Rows with ``key``, the cells and the measures.
+    rows, columns
+        What `sfumato.tables.rows.rows_in_use` gave, with ``key``.
+    names : sequence of str
+        Columns whose cells to keep apart.
+    schema : Schema
+        Says what cells are.
     steps : Steps
-        The numbers.
-    cells : sequence of str
-        Columns to group by.
-    measures : mapping of str to int
-        Columns of whole numbers, and how large the size of one can be.
+        The numbers, by key.
     engine : Engine
+        Where the rows are.
+    measures : mapping
+        Under its name a whole number for each row, or None for 1.
+    keys : mapping
+        What else to keep apart.
     wide : bool
         Whether sums may pass 64 bits.
 
     Returns
     -------
-    Expr
-        The cells, and ``{measure}_{number}`` for every pair.
+    Ibis table
+        With the names of `keys`, c0, c1..., and ``{measure}_{number}`` for every pair.
     """
-    named = [(name, j, f"{name}_{j}") for name in measures for j in range(len(steps.values))]
-    starts = steps.starts
+    starts, about = steps.starts, {"engine": engine.name}
     if starts.size <= FEW:
-        numbers = [_tree(table["key"], steps.keys[starts], line[starts]) for line in steps.values]
-        return _grouped(table, cells, {out: _total(numbers[j] * table[name], wide) for name, j, out in named})
-    return _joined(table, steps, cells, list(measures), engine, wide)
+        numbers = [_tree(rows["key"], steps.keys[starts], line[starts]) for line in steps.values]
+        return coded_groups(rows, names, columns, schema, **about, totals=_products(numbers, measures, wide), keys=keys)
+    first, last = int(starts[0]), int(starts[-1])
+    listed = _listed(steps.keys[first:last], steps.values[:, first:last], engine.name)
+    joined, numbers, missed = _looked_up(rows, listed, steps, first, last)
+    sums = _products(numbers, measures, wide) | {f"_of_{name}": value for name, value in measures.items()}
+    apart = {**keys, "_missed": Grouping(missed, 1)}
+    found = coded_groups(joined, names, columns, schema, **about, totals=sums, keys=apart)
+    below = _below(found, listed, len(numbers), engine)
+
+    def together(name: str, j: int) -> Expr:
+        late = below[f"_w{j}"].fill_null(0)
+        late = late.cast("decimal(38, 0)") if wide else late
+        return (below[f"{name}_{j}"] + late * below[f"_of_{name}"]).sum()
+
+    totals = {f"{name}_{j}": together(name, j) for name in measures for j in range(len(numbers))}
+    cells = [*keys, *(f"c{i}" for i in range(len(names)))]
+    return below.group_by(cells).agg(**totals) if cells else below.aggregate(**totals)
 
 
-def _grouped(table: Expr, cells: Sequence[str], sums: Mapping[str, Expr]) -> Expr:
-    return table.group_by(list(cells)).agg(**sums) if cells else table.aggregate(**sums)
-
-
-def _total(expr: Expr, wide: bool) -> Expr:
-    return expr.cast("decimal(38, 0)").sum() if wide else expr.sum()
+def _products(numbers: Sequence[Expr], measures: Mapping[str, Expr | None], wide: bool) -> dict[str, Expr]:
+    made = {}
+    for name, value in measures.items():
+        for j, number in enumerate(numbers):
+            product = number if value is None else number * value
+            made[f"{name}_{j}"] = product.cast("decimal(38, 0)") if wide else product
+    return made
 
 
 def _tree(key: Expr, starts: Integers, values: Integers) -> Expr:
@@ -131,37 +157,20 @@ def _tree(key: Expr, starts: Integers, values: Integers) -> Expr:
 # ------------------------------------------------------------------------------------------------ joined to the list
 
 
-def _joined(table: Expr, steps: Steps, cells: Sequence[str], measures: list[str], engine: Engine, wide: bool) -> Expr:
+def _looked_up(rows: Expr, listed: Expr, steps: Steps, first: int, last: int) -> tuple[Expr, list[Expr], Expr]:
+    """The rows beside what is listed for their key; their numbers; and the keys for which nothing is listed."""
     import ibis
 
-    starts = steps.starts
-    first, last = int(starts[0]), int(starts[-1])
     low, top = int(steps.keys[first]), int(steps.keys[last])
-    listed = _listed(steps.keys[first:last], steps.values[:, first:last], engine.name)
-    looked_up = ibis.ifelse((table["key"] >= low) & (table["key"] < top), table["key"], ibis.null("int64"))
-    rows = table.mutate(_sought=looked_up)
-    found = rows.left_join(listed, rows["_sought"] == listed["_key"])
-    missed = ibis.ifelse(found["_sought"].notnull() & found["_key"].isnull(), found["_sought"], ibis.null("int64"))
-    count = len(steps.values)
-    numbers = {
-        f"_n{j}": ibis.ifelse(found["key"] >= top, int(line[last]), found[f"_w{j}"].fill_null(0)).cast("int64")
+    sought = ibis.ifelse((rows["key"] >= low) & (rows["key"] < top), rows["key"], ibis.null("int64"))
+    rows = rows.mutate(_sought=sought)
+    joined = rows.left_join(listed, rows["_sought"] == listed["_key"])
+    missed = ibis.ifelse(joined["_sought"].notnull() & joined["_key"].isnull(), joined["_sought"], ibis.null("int64"))
+    numbers = [
+        ibis.ifelse(joined["key"] >= top, int(line[last]), joined[f"_w{j}"].fill_null(0)).cast("int64")
         for j, line in enumerate(steps.values)
-    }
-    weighed = found.select(
-        *(found[c] for c in cells), *(found[m] for m in measures), _missed=missed, **numbers
-    )
-    sums = {f"{m}_{j}": _total(weighed[f"_n{j}"] * weighed[m], wide) for m in measures for j in range(count)}
-    sums |= {f"_of_{m}": weighed[m].sum() for m in measures}
-    apart = weighed.group_by([*cells, "_missed"]).agg(**sums)
-    below = _below(apart, listed, count, engine)
-
-    def together(name: str, j: int) -> Expr:
-        late = below[f"_w{j}"].fill_null(0)
-        if wide:
-            late = late.cast("decimal(38, 0)")
-        return (below[f"{name}_{j}"] + late * below[f"_of_{name}"]).sum()
-
-    return _grouped(below, cells, {f"{m}_{j}": together(m, j) for m in measures for j in range(count)})
+    ]
+    return joined, numbers, missed
 
 
 def _below(apart: Expr, listed: Expr, count: int, engine: Engine) -> Expr:
