@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
+from sfumato.privacy.integers import as_int64
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.lattice import Lattice, on_lattice
 from sfumato.tables.predicates import Where
 from sfumato.tables.raw_groups import Grouping, budget_grouping, coded_groups, raw_tiers
 from sfumato.tables.rows import exactly
 from sfumato.tables.sums import groups_of_keys
+from sfumato.tables.weighted import weigh
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
@@ -47,7 +49,13 @@ class PointCounts:
 
 
 def point_counts(
-    dataset: Dataset, column: str, lattice: Lattice, by: Sequence[str], people: PersonBudgets | None, where: Where
+    dataset: Dataset,
+    column: str,
+    lattice: Lattice,
+    by: Sequence[str],
+    people: PersonBudgets | None,
+    where: Where,
+    weights: Integers | None = None,
 ) -> Exact[PointCounts]:
     """See `Dataset.points`."""
     cells = [f"c{i}" for i in range(len(by))]
@@ -62,11 +70,21 @@ def point_counts(
         # Whole numbers are counted as they stand: the lattice then costs a step per value, not one per row.
         whole = Grouping(measured.expr, None, "int", place)
         point = whole if measured.kind == "int" else Grouping(place(measured), lattice.steps + 2)
-        about: Any = {"engine": engine.name, "keys": {**budget, "point": point}, "totals": {"n": None}}
+        if people is not None and weights is not None:
+            about: Any = {"most": 1, "keys": {"point": point}}
+            return _weighed(*weigh(dataset, rows, columns, people, weights[None, :], by, {"n": None}, **about))
+        about = {"engine": engine.name, "keys": {**budget, "point": point}, "totals": {"n": None}}
         return _read(dataset, engine.fetch(coded_groups(rows, by, columns, dataset.schema, **about)), cells, people)
 
     raw = people is not None and raw_tiers(dataset)
     return exactly(dataset, [column, *by], where, read, budgets=people is not None, raw=raw)
+
+
+def _weighed(codes: Integers, totals: NDArray[Any]) -> PointCounts:
+    """Weighted rows are in one group."""
+    known = codes[:, 0] > 0
+    none = np.zeros(int(known.sum()), dtype=np.int64)
+    return PointCounts(none, codes[known, 1:], codes[known, 0] - 1, as_int64(totals[known, 0, 0]))
 
 
 def _read(dataset: Dataset, found: Expr, cells: list[str], people: PersonBudgets | None) -> PointCounts:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
+from sfumato.privacy.integers import whole_numbers
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.counting import cell_columns
 from sfumato.tables.lattice import Lattice, on_lattice
@@ -55,6 +56,12 @@ def check_range(largest: int) -> bool:
             f"a row could add {largest}, which does not fit 64 bits; use a smaller cap or a coarser lattice (steps)"
         )
     return largest * MAX_ROWS >= INT64
+
+
+def check_sums(measure: Measured) -> None:
+    """Refuse a measure whose sums over all rows need more than 64 bits."""
+    if check_range(measure.most):
+        raise InputError(f"base {measure.base} is too large for sums in 64 bits; use a coarser lattice (steps)")
 
 
 def _total(expr: Expr, wide: bool) -> Expr:
@@ -141,8 +148,8 @@ def group_sums(dataset: Dataset, people: PersonBudgets, measure: Measured | None
     distinct budget rather than once per row halves the time over ten million rows.
     """
     roster = dataset.roster
-    if measure is not None and check_range(measure.most):
-        raise InputError(f"base {measure.base} is too large for sums in 64 bits; use a coarser lattice (steps)")
+    if measure is not None:
+        check_sums(measure)
     raw = roster.in_table and not roster.tiers_nano and dataset.schema.unit.person is None
 
     def add_up(table: Expr, value: Expr) -> Integers:
@@ -190,12 +197,12 @@ def groups_of_keys(roster: Roster, keys: Integers, people: PersonBudgets) -> Int
 # ------------------------------------------------------------------------------------------------ weighted sums
 
 
-def _budget_weights(weights: tuple[Any, Any]) -> tuple[Integers, list[int]]:
+def _budget_weights(weights: tuple[Any, Any]) -> tuple[Integers, Integers]:
     budgets = np.asarray(weights[0], dtype=np.int64)
-    each = [int(w) for w in weights[1]]
-    if budgets.ndim != 1 or budgets.size != len(each) or budgets.size == 0 or (np.diff(budgets) <= 0).any():
+    each = whole_numbers(weights[1], "weights")
+    if budgets.ndim != 1 or budgets.shape != each.shape or budgets.size == 0 or (np.diff(budgets) <= 0).any():
         raise InputError("weights needs sorted, distinct budgets in nano-ε and one weight for each")
-    if min(each) < 0:
+    if int(each.min()) < 0:
         raise InputError("weights must not be negative")
     return budgets, each
 
@@ -207,8 +214,11 @@ def weighted(
     most = measure.most if measure else 1
     if isinstance(weights, tuple):
         budgets, each = _budget_weights(weights)
-        wide = check_range(max(each) * most)
-        found = _by_budget(dataset, budgets, each, measure, by, where)
+        wide = check_range(int(each.max()) * most)
+        from sfumato.tables.weighted import read_weighted  # which adds up tiers as is done here
+
+        people = PersonBudgets(np.maximum(budgets, 1), np.zeros_like(budgets))
+        found = read_weighted(dataset, people, each[None, :], by, where, measured=(measure,)).map(_first_line)
     else:
         cap = int(weights)
         if cap < 1:
@@ -246,21 +256,8 @@ def _capped(
     return _measured(dataset, where, measure, by, add_up)
 
 
-def _by_budget(
-    dataset: Dataset, budgets: Integers, each: list[int], measure: Measured | None, by: Sequence[str], where: Where
-) -> Exact[tuple[Integers, list[int]]]:
-    """The engine adds up per budget; weights meet the sums here, as Python integers."""
-    keys = [f"c{i}" for i in range(len(by))]
-
-    def add_up(table: Expr, value: Expr) -> tuple[Integers, list[int]]:
-        found = dataset.engine.fetch(table.group_by(["key", *keys]).agg(total=value.sum()))
-        place = np.searchsorted(budgets, dataset.roster.nano_of_keys(_int64(found["key"])), side="right") - 1
-        cells, known = _known_cells(found, keys)
-        kept = known & (place >= 0)
-        pairs = zip(place[kept].tolist(), _int64(found["total"])[kept].tolist(), strict=True)
-        return cells[kept], [each[p] * total for p, total in pairs]
-
-    return _measured(dataset, where, measure, by, add_up)
+def _first_line(found: Any) -> tuple[Integers, list[int]]:
+    return found[0], found[1][:, 0, 0].tolist()
 
 
 def _known_cells(found: Any, keys: list[str]) -> tuple[Integers, NDArray[np.bool_]]:
