@@ -106,7 +106,9 @@ def test_half_of_a_list_weighs_nobody_more(clinic):
     """Whoever is not listed weighs as the next lower budget that is, never as the next higher."""
     half = LISTED[::2]
     weights = half // 7
-    expected = sum(int(weights[i]) for r in ROWS if (i := int(np.searchsorted(half, nano(r["epsilon"]), side="right")) - 1) >= 0)
+    expected = sum(
+        int(weights[i]) for r in ROWS if (i := int(np.searchsorted(half, nano(r["epsilon"]), side="right")) - 1) >= 0
+    )
     assert reveal(PersonalTable(clinic, PersonBudgets(half, np.ones_like(half))).weighted_sum(weights)) == expected
 
 
