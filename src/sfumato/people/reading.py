@@ -44,7 +44,10 @@ class Reader(Protocol):
         return first.zip(*rest)
 
     def part_sums(self, parts: Integers, weights: Integers) -> Exact[list[int]]:
-        """``Σ over records of weights[group] * measure`` for every part; `parts` numbers that of each group, -1 for none."""
+        """``Σ over records of weights[group] * measure`` for every part.
+
+        `parts` numbers the part of each group, -1 for none; `weights` has an integer for each group.
+        """
         return self.group_sums().map(lambda found: _per_part(fitted(found, parts.size), parts, weights))
 
 
