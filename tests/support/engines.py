@@ -13,7 +13,7 @@ ENGINES = [
     pytest.param("spark-connect", marks=pytest.mark.spark),
 ]
 # The same DuckDB, which finds its rows elsewhere: the agreement suite is enough.
-MORE_ENGINES = ["folder", "duckdb_url", "s3"]
+MORE_ENGINES = ["duckdb_url", "s3"]
 
 
 def names(engines: list) -> set[str]:
