@@ -1,4 +1,4 @@
-"""Rows are weighed where they are: the same integers as one by one, whatever budgets are there, and a line per cell comes back."""
+"""Rows are weighed where they are: the same integers as one by one, whatever budgets are there, and only cells come back."""
 
 from __future__ import annotations
 
@@ -106,7 +106,9 @@ def test_half_of_a_list_weighs_nobody_more(clinic):
     """Whoever is not listed weighs as the next lower budget that is, never as the next higher."""
     half = LISTED[::2]
     weights = half // 7
-    expected = sum(int(weights[i]) for r in ROWS if (i := int(np.searchsorted(half, nano(r["epsilon"]), side="right")) - 1) >= 0)
+    expected = sum(
+        int(weights[i]) for r in ROWS if (i := int(np.searchsorted(half, nano(r["epsilon"]), side="right")) - 1) >= 0
+    )
     assert reveal(PersonalTable(clinic, PersonBudgets(half, np.ones_like(half))).weighted_sum(weights)) == expected
 
 
