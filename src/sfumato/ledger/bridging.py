@@ -32,7 +32,7 @@ from sqlalchemy import Connection, insert, literal_column, select, update
 from sfumato.errors import InputError
 from sfumato.ledger import clock, schema
 from sfumato.ledger.database import Store
-from sfumato.ledger.limits import Cap, charge_limits
+from sfumato.ledger.limits import charge_limits
 from sfumato.ledger.persons import hashes, key_of
 from sfumato.ledger.records import Limit
 from sfumato.ledger.requests import canonical, fingerprint_of
@@ -43,6 +43,7 @@ from sfumato.privacy.units import Nano
 
 NAME = "device statement"
 _BEGINS = '{"bridge":'
+Cap = tuple[str, str]  # kind and name of a limit
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def _charge(
         "reserved_at": clock.now(),
     }
     release_id = int(connection.execute(insert(schema.releases).values(row).returning(schema.releases.c.id)).scalar_one())
-    charge_limits(connection, dataset_id, release_id, charged.items())
+    charge_limits(connection, dataset_id, release_id, [(limit, charged[limit.kind, limit.name]) for limit in limits])
     kept = json.dumps({"passed": {" ".join(cap).strip(): nano for cap, nano in passed.items()}}, sort_keys=True)
     done = {"state": "committed", "artefact": kept, "finished_at": clock.now()}
     connection.execute(update(schema.releases).where(schema.releases.c.id == release_id).values(done))

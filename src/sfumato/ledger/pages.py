@@ -8,7 +8,7 @@ database until somebody asks for it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from sqlalchemy import Connection, case, func, select
 from sfumato.errors import InputError
 from sfumato.ledger import schema
 from sfumato.ledger.caps import MAX_BIGINT
+from sfumato.ledger.limits import spelt_out
 from sfumato.ledger.records import Page, Release
 from sfumato.privacy.units import Nano, epsilon_text
 
@@ -49,9 +50,9 @@ def page(
             raise InputError(f"{what} is a whole number from {least}, got {given!r}")
     if before is not None and after is not None:
         raise InputError("a page lies before a release or after one; give one of before and after")
+    names = _names(connection, dataset_id)
     if limit is None:
-        caps = select(func.count()).where(schema.limits.c.dataset_id == dataset_id)
-        limit = max(1, min(most, LINES // max(1, int(connection.execute(caps).scalar_one()))))
+        limit = max(1, min(most, LINES // sum(map(len, names.values()))))
     table = schema.releases
     query = select(*_columns()).where(table.c.dataset_id == dataset_id)
     if after is not None:
@@ -67,7 +68,7 @@ def page(
     last = int(rows[-1].id) if rows else after if before is None else max(0, before - 1)
     earlier, later = (True, more) if after is not None else (more, before is not None)
     return Page(
-        _releases(connection, dataset_id, rows, store),
+        _releases(connection, dataset_id, rows, names, store),
         older=first if earlier and (after is None or after > 0) else None,
         newer=last if later else None,
     )
@@ -77,7 +78,8 @@ def one(connection: Connection, dataset_id: int, release_id: int) -> Release | N
     """The release of that number with all that was committed, if it is one of this dataset."""
     table = schema.releases
     query = select(*_columns(whole=True)).where(table.c.id == release_id, table.c.dataset_id == dataset_id)
-    return next(_releases(connection, dataset_id, connection.execute(query).all(), None), None)
+    rows = connection.execute(query).all()
+    return next(_releases(connection, dataset_id, rows, _names(connection, dataset_id), None), None)
 
 
 def stored(store: Store, release_id: int) -> str | None:
@@ -95,7 +97,18 @@ def _columns(*, whole: bool = False) -> list[Any]:
     return [*(table.c[name] for name in names), short.label("short")]
 
 
-def _releases(connection: Connection, dataset_id: int, rows: Sequence[Any], store: Store | None) -> Iterator[Release]:
+def _names(connection: Connection, dataset_id: int) -> dict[str, list[str]]:
+    """The names of all caps of each kind."""
+    table = schema.limits
+    names: defaultdict[str, list[str]] = defaultdict(list)
+    for kind, name in connection.execute(select(table.c.kind, table.c.name).where(table.c.dataset_id == dataset_id)).all():
+        names[kind].append(name)
+    return names
+
+
+def _releases(
+    connection: Connection, dataset_id: int, rows: Sequence[Any], names: Mapping[str, list[str]], store: Store | None
+) -> Iterator[Release]:
     paid: defaultdict[int, list[tuple[str, str, Nano]]] = defaultdict(list)
     people: dict[int, str] = {}
     epochs: dict[int, int] = {}
@@ -122,7 +135,7 @@ def _releases(connection: Connection, dataset_id: int, rows: Sequence[Any], stor
             recipient=recipient,
             by=by,
             total=Nano(total),
-            charges=tuple(sorted(paid[number])),
+            charges=spelt_out(paid[number], names),
             people=people.get(number),
             stored=short,
             reserved_at=reserved_at,

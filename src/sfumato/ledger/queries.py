@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from sfumato.errors import LedgerError
 from sfumato.ledger import cohorts, schema
 from sfumato.ledger.caps import MAX_BIGINT, Caps
 from sfumato.ledger.database import Store
+from sfumato.ledger.limits import adds_up, sums
 from sfumato.ledger.pages import one, page
 from sfumato.ledger.records import Balance, Limit, Page, Release, Reservation
 from sfumato.ledger.register import check_same
@@ -122,20 +123,9 @@ def verify(store: Store, dataset: str) -> None:
     """See `sfumato.ledger.Ledger.verify`."""
     with store.read() as connection:
         dataset_id = _find(connection, dataset)
-        table = schema.charges
-        sums = (
-            select(table.c.kind, table.c.name, func.sum(table.c.nano))
-            .join(schema.releases, schema.releases.c.id == table.c.release_id)
-            .where(schema.releases.c.dataset_id == dataset_id)
-            .group_by(table.c.kind, table.c.name)
-        )
-        added = {(kind, name): int(nano) for kind, name, nano in connection.execute(sums)}
+        added = sums(connection, dataset_id)
         granted, group = read_caps(connection, dataset_id, dataset)
-        wrong = [
-            f"{limit.kind} {limit.name}".strip()
-            for limit in granted.limits
-            if limit.spent != added.get((limit.kind, limit.name), 0)
-        ]
+        wrong = [f"{limit.kind} {limit.name}".strip() for limit in granted.limits if not adds_up(limit, added)]
         if isinstance(group, State):
             if not life_adds_up(connection, dataset_id):
                 wrong.append("people")

@@ -100,8 +100,7 @@ def reserve(
         }
         added = insert(schema.releases).values(row).returning(schema.releases.c.id)
         release_id = int(connection.execute(added).scalar_one())
-        asked = (((limit.kind, limit.name), nano) for limit, nano in price.limits)
-        limits.charge_limits(connection, dataset_id, release_id, asked)
+        limits.charge_limits(connection, dataset_id, release_id, price.limits)
         if isinstance(group, State) and price.people is not None:
             assert caps.menu is not None
             charges.charge_life(connection, dataset_id, release_id, caps.menu, group, price.people)
