@@ -21,7 +21,7 @@ from sfumato.ledger.caps import Caps
 from sfumato.ledger.database import Store
 from sfumato.ledger.records import Limit, Reservation
 from sfumato.ledger.requests import canonical, fingerprint_of, readable
-from sfumato.ledger.standing import LivePeople, Standing
+from sfumato.ledger.standing import LivePeople, Menu, Standing
 from sfumato.ledger.state import State
 from sfumato.privacy.charge import Charge
 
@@ -52,10 +52,15 @@ def read_caps(
 
     Ledgers of an older format have no `lives`.
     """
+    return _standing(connection, dataset_id, dataset, menus.load(connection, dataset_id) if lives else None)
+
+
+def _standing(
+    connection: Connection, dataset_id: int, dataset: str, menu: Menu | None
+) -> tuple[Caps, cohorts.Cohorts | State | None]:
     table = schema.limits
     query = select(table.c.kind, table.c.name, table.c.cap, table.c.spent).where(table.c.dataset_id == dataset_id)
     found = tuple(Limit(*row) for row in connection.execute(query).all())
-    menu = menus.load(connection, dataset_id) if lives else None
     if menu is not None:
         everybody = states.load(connection, dataset_id).entered(clock.period_of(menu.period, clock.now()))
         return Caps(dataset, found, None if menu.private else LivePeople.of(everybody, menu), menu), everybody
@@ -84,8 +89,10 @@ def reserve(
         stored = committed(connection, dataset_id, asked_for, recipient)
         if stored is not None:
             return stored
-        _bound(connection, dataset_id, dataset, charge, standing)
-        caps, group = read_caps(connection, dataset_id, dataset)
+        menu = menus.load(connection, dataset_id)
+        if menu is not None:
+            _bound(connection, dataset_id, dataset, menu, charge, standing)
+        caps, group = _standing(connection, dataset_id, dataset, menu)
         price = caps.check(charge, recipient)
         row = {
             "dataset_id": dataset_id,
@@ -109,11 +116,10 @@ def reserve(
     return Reservation(release_id, "reserved")
 
 
-def _bound(connection: Connection, dataset_id: int, dataset: str, charge: Charge, standing: Standing | int | None) -> None:
+def _bound(
+    connection: Connection, dataset_id: int, dataset: str, menu: Menu, charge: Charge, standing: Standing | int | None
+) -> None:
     """What was lowered or withdrawn binds before this charge; one that was priced without it is refused."""
-    menu = menus.load(connection, dataset_id)
-    if menu is None:
-        return
     if menu.private or charge.people is None:  # the price does not depend on who is in which cohort
         epochs.bind(connection, dataset_id, clock.now())
         return
