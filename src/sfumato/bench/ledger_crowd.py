@@ -41,7 +41,7 @@ def charging(where: str) -> Callable[[str], None]:
     ledger = Ledger.open(where, create=False)
 
     def charge(asked: str) -> None:
-        ledger.reserve(DATASET, Charge(1000), request=asked)
+        ledger.reserve(DATASET, Charge.of("0.000001"), request=asked)
 
     return charge
 
@@ -69,8 +69,9 @@ def inserting(where: str) -> Callable[[str], None]:
     return insert_there
 
 
-def crowd(where: str, out: str, processes: int, each: int, what: str) -> None:
+def crowd(where: str, out: str, how_many: str, what: str) -> None:
     """Fork the processes, let them go at once, write how long each step of each of them took to a file in folder `out`."""
+    processes, each = map(int, how_many.split("x"))
     Ledger.open(where, create=False).datasets()  # loads what the processes share
     ready, go = os.pipe(), os.pipe()
     for number in range(processes):
@@ -102,8 +103,8 @@ def measured(place: Place, what: str, processes: int, each: int) -> dict[str, fl
     """Run a crowd of processes that do `what`, "charges" or "inserts"; the rate, and how long they waited."""
     out = place.key.parent / what
     out.mkdir()
-    code = "import sys; from sfumato.bench.ledger_crowd import crowd; a = sys.argv; crowd(a[1], a[2], int(a[3]), int(a[4]), a[5])"
-    subprocess.run([sys.executable, "-c", code, place.where, str(out), str(processes), str(each), what], check=True)
+    code = "import sys; from sfumato.bench.ledger_crowd import crowd; crowd(*sys.argv[1:])"
+    subprocess.run([sys.executable, "-c", code, place.where, str(out), f"{processes}x{each}", what], check=True)
     told = [json.loads(file.read_text()) for file in sorted(out.glob("*.json"))]
     if len(told) != processes:
         raise AssertionError(f"{processes - len(told)} of {processes} processes did not finish their {what}")

@@ -1,17 +1,18 @@
 """Connections to a ledger's database.
 
-*SQLite*: opened for each operation and closed after it. An open file cannot be taken across a fork, and one that was moved
-would go on being written to where nobody looks.
+*SQLite*: opened for each operation and closed after it. An open file cannot be taken across a fork, and one that was
+moved would go on being written to where nobody looks.
 
-*PostgreSQL*: kept in a pool that all ledgers of a process at one address share, because connecting costs the server a process
-and the client a few round trips, many times what a charge costs. A connection that is taken from the pool is asked whether it
-is still there, *before* a transaction begins on it; if the server was restarted meanwhile, a new one is opened and nobody
-notices. After that nothing is ever tried again: when a connection breaks inside a transaction, or while it is being
-committed, nobody can tell from here whether the charge is on disk, and the caller is told to look.
+*PostgreSQL*: kept in a pool that all ledgers of a process at one address share, because connecting costs the server a
+process and the client a few round trips, many times what a charge costs. A connection that is taken from the pool is
+asked whether it is still there, *before* a transaction begins on it; if the server was restarted meanwhile, a new one
+is opened and nobody notices. After that nothing is ever tried again: when a connection breaks inside a transaction,
+or while it is being committed, nobody can tell from here whether the charge is on disk, and the caller is told to
+look.
 
-A forked child starts with an empty pool: two processes that spoke over one connection would read each other's answers. At
-most `KEPT` connections stay open in a process that is idle; they are closed when the last ledger of that address is gone or
-the process ends.
+A forked child starts with an empty pool: two processes that spoke over one connection would read each other's
+answers. At most `KEPT` connections stay open in a process that is idle; they are closed when the last ledger of that
+address is gone or the process ends.
 """
 
 from __future__ import annotations

@@ -40,9 +40,7 @@ _RAISE = (
 )
 
 
-def charge_limits(
-    connection: Connection, dataset_id: int, release_id: int, asked: Iterable[tuple[Limit, Nano]]
-) -> None:
+def charge_limits(connection: Connection, dataset_id: int, release_id: int, asked: Iterable[tuple[Limit, Nano]]) -> None:
     """Charge every cap of a dataset what is `asked` of it, or raise and leave it to the transaction to charge none."""
     asked = list(asked)
     rows = [{"release_id": release_id, "kind": kind, "name": name, "nano": nano} for kind, name, nano in _lines(asked)]
@@ -75,11 +73,7 @@ def spelt_out(lines: Iterable[Line], names: Mapping[str, list[str]]) -> tuple[Li
     (('recipient', 'adnet', 2), ('recipient', 'bank', 2), ('total', '', 2))
     """
     return tuple(
-        sorted(
-            (kind, single, nano)
-            for kind, name, nano in lines
-            for single in (names[kind] if name == EVERY else (name,))
-        )
+        sorted((kind, single, nano) for kind, name, nano in lines for single in (names[kind] if name == EVERY else (name,)))
     )
 
 

@@ -18,12 +18,13 @@ from sfumato.ledger.limits import adds_up, sums
 from sfumato.ledger.pages import one, page
 from sfumato.ledger.records import Balance, Limit, Page, Release, Reservation
 from sfumato.ledger.register import check_same
-from sfumato.ledger.replay import life_adds_up
+from sfumato.ledger.replay import fixed_charges, life_adds_up
 from sfumato.ledger.requests import canonical
 from sfumato.ledger.reserve import committed, read_caps, unknown
 from sfumato.ledger.state import State
 
 BALANCE = 100  # the newest releases that a balance shows if nobody says how many
+
 
 def datasets(store: Store) -> list[str]:
     """Names of all registered datasets."""
@@ -131,7 +132,7 @@ def verify(store: Store, dataset: str) -> None:
                 wrong.append("people")
         elif group is not None:
             total = np.zeros_like(group.people.levels)
-            for row in connection.execute(_people_charges(dataset_id)):
+            for row in fixed_charges(connection, dataset_id):
                 total = total + cohorts.charge_of(group.people.levels, row)
             if not np.array_equal(total, group.people.spent):
                 wrong.append("people")
@@ -147,13 +148,3 @@ def _find(connection: Connection, dataset: str) -> int:
     if found is None:
         raise unknown(connection, dataset)
     return int(found)
-
-
-def _people_charges(dataset_id: int):  # type: ignore[no-untyped-def]  # SQLAlchemy's Select has one type per column
-    table = schema.people_charges
-    return (
-        select(table)
-        .join(schema.releases, schema.releases.c.id == table.c.release_id)
-        .where(schema.releases.c.dataset_id == dataset_id)
-        .order_by(table.c.release_id)
-    )

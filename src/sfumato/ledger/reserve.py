@@ -1,10 +1,10 @@
 """Reserve, commit, fail: each one transaction.
 
 `reserve` takes the dataset's lock first and looks at the balances afterwards, so no two requests can both see the
-same last bit of budget. Whether the charge fits is decided by the rule in `sfumato.ledger.caps`. All caps are then raised
-by one UPDATE that carries its own condition and must hit each of them; the table's CHECK and triggers say the same once more.
-When the transaction returns the charge is on disk: whatever happens next, a crash included, it stays spent. There is no
-way back from *reserved* but to *committed* or *failed*.
+same last bit of budget. Whether the charge fits is decided by the rule in `sfumato.ledger.caps`. All caps are then
+raised by one UPDATE that carries its own condition and must hit each of them; the table's CHECK and triggers say the
+same once more. When the transaction returns the charge is on disk: whatever happens next, a crash included, it stays
+spent. There is no way back from *reserved* but to *committed* or *failed*.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """A queue before a ledger in a file: whoever wants to write waits in line instead of knocking.
 
-SQLite lets one process write at a time. A process that finds another one writing sleeps and tries again, ever more seldom, so
-with many of them whoever came last often gets in first and some wait for seconds. Here they wait for an empty file beside the
-ledger (`flock`), in the kernel, which wakes them one after the other.
+SQLite lets one process write at a time. A process that finds another one writing sleeps and tries again, ever more
+seldom, so with many of them whoever came last often gets in first and some wait for seconds. Here they wait for an
+empty file beside the ledger (`flock`), in the kernel, which wakes them one after the other.
 
-The queue is politeness and nothing rests on it. Who may write is decided by SQLite, as ever; a writer that cannot queue (no
-`flock` on this system, a folder where no file can be made, a network drive) or has waited for `PATIENCE` goes on without. The
-kernel lets go of the file when its holder ends, however it ends, so a killed process leaves the next one nothing to clean up.
+The queue is politeness and nothing rests on it. Who may write is decided by SQLite, as ever; a writer that cannot
+queue (no `flock` on this system, a folder where no file can be made, a network drive) or has waited for `PATIENCE`
+goes on without. The kernel lets go of the file when its holder ends, however it ends, so a killed process leaves the
+next one nothing to clean up.
 """
 
 from __future__ import annotations
