@@ -314,7 +314,7 @@ class Ledger:
         dataset : str
             A registered dataset.
         limit : int, optional
-            The most releases on the page. If it is not given, 1,000, or fewer where each is charged to many caps.
+            The most releases on the page. If it is not given, 500, or fewer where each is charged to many caps.
         before, after : int, optional
             Releases before, or after, the one of this number; what `Page.older` and `Page.newer` of another page say.
 

@@ -24,7 +24,7 @@ from sfumato.privacy.units import Nano, epsilon_text
 if TYPE_CHECKING:
     from sfumato.ledger.database import Store
 
-RELEASES, LINES = 1000, 20_000  # the most of them on a page if nobody says how many releases
+RELEASES, LINES = 500, 20_000  # the most of them on a page if nobody says how many releases
 LONG = 20_000  # letters of an artefact that is not read with its page
 _AT_ONCE = 900  # numbers in one statement; some builds of SQLite take no more than 999
 # What people of a living roster were charged, in words
@@ -37,13 +37,13 @@ def page(
     dataset_id: int,
     *,
     limit: int | None = None,
-    most: int = RELEASES,
+    most: int | None = None,
     before: int | None = None,
     after: int | None = None,
 ) -> Page:
     """The newest `limit` releases, or those next `before` or `after` a number; oldest first.
 
-    Nobody's `limit` is `most`, or fewer where each release is charged to many caps.
+    Where no `limit` is given it is `most`, or fewer if each release is charged to many caps.
     """
     for what, least, given in (("limit", 1, limit), ("before", 0, before), ("after", 0, after)):
         if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < least):
@@ -52,7 +52,7 @@ def page(
         raise InputError("a page lies before a release or after one; give one of before and after")
     names = _names(connection, dataset_id)
     if limit is None:
-        limit = max(1, min(most, LINES // sum(map(len, names.values()))))
+        limit = max(1, min(most or RELEASES, LINES // sum(map(len, names.values()))))
     table = schema.releases
     query = select(*_columns()).where(table.c.dataset_id == dataset_id)
     if after is not None:
