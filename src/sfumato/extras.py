@@ -8,8 +8,8 @@ from typing import Any
 from sfumato.errors import NotInstalledError
 
 # Module -> the extra of the distribution `sfumato` that brings it. All other modules come with `sfumato` itself.
-EXTRAS = {"cvxpy": "bench", "opendp": "bench", "polars": "polars", "psycopg": "postgres", "python_calamine": "excel"}
-EXTRAS |= dict.fromkeys(("google", "grpc", "grpc_status", "pyspark", "zstandard"), "spark")
+EXTRAS = {"cvxpy": "bench", "opendp": "bench", "polars": "polars", "psycopg": "postgres", "pyspark": "spark"}
+EXTRAS |= {"python_calamine": "excel"}
 
 
 def need(module: str, what: str) -> Any:
