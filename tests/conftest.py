@@ -59,6 +59,15 @@ def spark_connect(spark_url: str) -> Iterator[Any]:
     session.stop()
 
 
+@pytest.fixture
+def object_store() -> Iterator[Any]:
+    """An object store that speaks S3, with its keys in the environment."""
+    from support.object_store import running_store
+
+    with running_store() as store:
+        yield store
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Every Spark test counts as slow: the first of them waits for Java."""

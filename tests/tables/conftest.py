@@ -12,15 +12,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from support.engines import ENGINES
+
 Put = Callable[[pa.Table], dict[str, Any]]
-ENGINES = [
-    "duckdb",
-    "parquet",
-    "polars",
-    pytest.param("postgres", marks=pytest.mark.postgres),
-    pytest.param("spark", marks=pytest.mark.spark),
-    pytest.param("spark-connect", marks=pytest.mark.spark),
-]
 _number = itertools.count()
 
 
@@ -56,6 +50,42 @@ def put(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Put]:
             return {"source": str(path)}
 
         yield write
+    elif request.param == "folder":
+        import pyarrow.parquet as pq
+
+        def write_parts(table: pa.Table) -> dict[str, Any]:
+            folder = tmp_path / f"t{next(_number)}"
+            for part in range(2):
+                (folder / f"part={part}").mkdir(parents=True)
+                half = table.slice(part * len(table) // 2, len(table) // 2 + part * (len(table) % 2))
+                pq.write_table(half, folder / f"part={part}" / "rows.parquet")
+            return {"source": f"{folder}/"}
+
+        yield write_parts
+    elif request.param == "s3":
+        import pyarrow.parquet as pq
+
+        store = request.getfixturevalue("object_store")
+
+        def upload(table: pa.Table) -> dict[str, Any]:
+            sink = pa.BufferOutputStream()
+            pq.write_table(table, sink)
+            key = f"t{next(_number)}/rows.parquet"
+            store.files[f"clinic/{key}"] = sink.getvalue().to_pybytes()
+            return {"source": store.url(f"clinic/{key.partition('/')[0]}/")}
+
+        yield upload
+    elif request.param == "duckdb_url":
+        import duckdb
+
+        def save(table: pa.Table) -> dict[str, Any]:
+            path = tmp_path / f"t{next(_number)}.db"
+            with duckdb.connect(str(path)) as connection:
+                connection.register("given", table)
+                connection.execute("CREATE TABLE hard AS SELECT * FROM given")
+            return {"source": f"duckdb:///{path}", "table": "hard"}
+
+        yield save
     elif request.param == "polars":
         yield lambda table: {"source": pl.from_arrow(table).lazy()}
     elif request.param == "postgres":

@@ -13,7 +13,7 @@ import sfumato.tables as tables
 from sfumato.errors import InputError
 from sfumato.tables import Numeric, Roster, Schema
 from sfumato.tables.addresses import without_secrets
-from sfumato.tables.engines import describe
+from sfumato.tables.sources import describe
 
 SCHEMA = Schema({"x": Numeric(0, 1, bins=2)})
 

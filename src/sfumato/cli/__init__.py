@@ -9,7 +9,20 @@ import sys
 
 import typer
 
-from sfumato.cli import artefacts, checks, demo, experiments, imports, ledgers, mechanisms, people, plans, predict, profiles
+from sfumato.cli import (
+    artefacts,
+    checks,
+    demo,
+    engines,
+    experiments,
+    imports,
+    ledgers,
+    mechanisms,
+    people,
+    plans,
+    predict,
+    profiles,
+)
 from sfumato.cli.app import app
 from sfumato.errors import SfumatoError
 
@@ -18,6 +31,7 @@ __all__ = [
     "artefacts",
     "checks",
     "demo",
+    "engines",
     "experiments",
     "imports",
     "ledgers",

@@ -7,7 +7,9 @@ a Spark session and ``table=``, a data frame     as it is
 ==============================================  ==================================================================
 
 `table` has one to three parts, ``"visits"``, ``"clinic.visits"`` or ``"lake.clinic.visits"``; a part with a dot in it
-stands in backquotes, or the parts are given as a tuple. They reach Spark as quoted identifiers.
+stands in backquotes, or the parts are given as a tuple. They reach Spark as quoted identifiers. Or it is a format and a
+path, ``"delta:/data/visits"`` or ``"parquet:s3a://bucket/visits"``: both reach Spark's reader as they are, never SQL, and
+whatever the jars of the server can read will do.
 
 Engines on one URL share a session, so that their tables can be joined where they are. It is closed with the last of them; a
 session of the user's is never closed. On a session of our own whole numbers that are too large are an error and not a wrong
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from sfumato.tables.engines import Engine
 
 SCHEMES = ("sc", "spark")
+FORMATS = ("delta", "iceberg", "orc", "parquet")  # that a path may be read as
 _PART = r"`(?:[^`]|``)+`|[^`.]+"
 _CONNECT = {"grpcio": "grpc", "grpcio-status": "grpc_status", "zstandard": "zstandard"}  # extra `connect` of pyspark
 _OURS = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
@@ -49,8 +52,7 @@ def open_spark(source: Any, table: str | tuple[str, ...] | None, near: Engine | 
     if session is not source:
         found = view_of(backend, source, fresh_name("sfumato_frame"))
         return Engine(backend, with_instants(found, source), "pyspark")
-    parts = parts_of(table)
-    found, frame = _table(backend, parts, "the Spark session")
+    found, frame = _found(backend, table, "the Spark session")
     return Engine(backend, with_instants(found, frame), "pyspark")
 
 
@@ -58,13 +60,20 @@ def open_spark_url(url: str, table: str | tuple[str, ...] | None, near: Engine |
     """Open a table of a Spark Connect server (``sc://``) or of a Spark master (``spark://``)."""
     from sfumato.tables.engines import Engine
 
-    parts = parts_of(table)
-    backend = near.backend if near is not None and near.url == url else _open.get(url)
+    if _by_path(table) is None:
+        parts_of(table)  # which refuses what is no name
+    backend = near.backend if near is not None and near.url == url else backend_at(url)
+    found, frame = _found(backend, table, without_secrets(url))
+    return Engine(backend, with_instants(found, frame), "pyspark", url=url)
+
+
+def backend_at(url: str) -> Any:
+    """The backend that all engines on one URL share."""
+    backend = _open.get(url)
     if backend is None or not _answers(backend):
         backend = _connect(url)
         _open[url] = backend
-    found, frame = _table(backend, parts, without_secrets(url))
-    return Engine(backend, with_instants(found, frame), "pyspark", url=url)
+    return backend
 
 
 def is_spark_session(source: Any) -> bool:
@@ -89,6 +98,30 @@ def parts_of(table: str | tuple[str, ...] | None) -> tuple[str, ...]:
             "stands in backquotes"
         )
     return tuple(found)
+
+
+def _by_path(table: str | tuple[str, ...] | None) -> tuple[str, str] | None:
+    """Format and path, if a table is given by them."""
+    kind, _, path = table.partition(":") if isinstance(table, str) else ("", "", "")
+    return (kind, path) if kind in FORMATS and path else None
+
+
+def _found(backend: Any, table: str | tuple[str, ...] | None, where: str) -> tuple[Any, Any]:
+    """The table with its data frame, by its name or by format and path."""
+    from sfumato.tables.engines import fresh_name
+
+    by_path = _by_path(table)
+    if by_path is None:
+        return _table(backend, parts_of(table), where)
+    try:
+        frame = backend._session.read.format(by_path[0]).load(by_path[1])
+        return view_of(backend, frame, fresh_name("sfumato_file")), frame
+    except Exception as error:
+        kind = type(error).__name__
+    raise InputError(
+        f"no {by_path[0]} table at {without_secrets(by_path[1])!r} in {where} ({kind}); correct table=..., and see that "
+        f"Spark has the jars for {by_path[0]}"
+    )
 
 
 def _table(backend: Any, parts: tuple[str, ...], where: str) -> tuple[Any, Any]:
