@@ -31,7 +31,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -40,6 +40,7 @@ from sfumato.extras import need
 from sfumato.tables.addresses import reason_to_tell, without_secrets
 from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.frames import AsArrow, as_arrow
+from sfumato.tables.plain_duckdb import Named, PlainDuckDB
 from sfumato.tables.spark_types import with_instants
 from sfumato.tables.words import did_you_mean
 
@@ -55,7 +56,7 @@ class Engine:
     """An open table: the Ibis backend and the table on it."""
 
     backend: Any
-    table: Any
+    opened: Any  # an Ibis table, or the name of one that becomes it when an expression is made
     name: str
     text: bool = False  # an untyped source, where numbers arrive as text
     written: str = ""  # how its lines are, for messages
@@ -63,6 +64,16 @@ class Engine:
     # Shared by engines on one backend, which meet in joins: what has yet to be read, and readings that a failure calls for.
     pending: list[Callable[[], None]] = field(default_factory=list)
     spare: list[Callable[[], None]] = field(default_factory=list)
+
+    @cached_property
+    def table(self) -> Any:
+        """The Ibis table."""
+        return self.opened.on(self.backend) if isinstance(self.opened, Named) else self.opened
+
+    def sql(self, query: str) -> Any:
+        """The columns of a query in DuckDB's SQL, in which ``{table}`` is this table; errors as for `fetch`."""
+        written = query.replace("{table}", self.opened.name)
+        return self._run(lambda: self.backend.con.execute(written).fetchnumpy())
 
     def fetch(self, expr: Any) -> Any:
         """Run an aggregate and bring back its rows as an Arrow table; engine errors lose their wording."""
@@ -196,7 +207,7 @@ def connect(
     engine, name = shared_duckdb(near), fresh_name("frame")
     engine.backend.con.register(name, as_arrow(source, columns, types_only=True))
     engine.pending.append(lambda: engine.backend.con.register(name, as_arrow(source, columns)))
-    return replace(engine, table=engine.backend.table(name))
+    return replace(engine, opened=Named(name))
 
 
 def _open_file(
@@ -213,15 +224,11 @@ def _open_file(
 
 def _duckdb(path: str | None = None) -> Any:
     """DuckDB in this process; private rows that it spills lie where nobody else can read or spoil them."""
-    import ibis
-
-    if path is None:
-        spill = tempfile.mkdtemp(prefix="sfumato-spill-")
-        backend = ibis.duckdb.connect(temp_directory=spill)
-        weakref.finalize(backend, shutil.rmtree, spill, ignore_errors=True)
-    else:  # connections of one process to one file must agree on the folder
-        backend = ibis.duckdb.connect(path, read_only=True, temp_directory=_spill_of(os.getpid()))
-    backend.con.execute("SET enable_progress_bar = false")  # it would write over the caller's output
+    if path is not None:  # connections of one process to one file must agree on the folder
+        return PlainDuckDB(str(Path(path).absolute()), read_only=True, temp_directory=_spill_of(os.getpid()))
+    spill = tempfile.mkdtemp(prefix="sfumato-spill-")
+    backend = PlainDuckDB(temp_directory=spill)
+    weakref.finalize(backend, shutil.rmtree, spill, ignore_errors=True)
     return backend
 
 
@@ -253,12 +260,12 @@ def _open_url(url: str, table: TableName | None, near: Engine | None) -> Engine:
 
 
 def _connect_url(url: str) -> Any:
-    import ibis
-
     if not url.startswith("duckdb://"):
         need("psycopg", "a PostgreSQL table")
     try:
         if not url.startswith("duckdb://"):
+            import ibis
+
             return ibis.connect(url.replace("postgres://", "postgresql://", 1))
         path = url.removeprefix("duckdb://").removeprefix("/").partition("?")[0]
         if Path(path).exists():

@@ -20,6 +20,7 @@ from sfumato.tables.csv_lines import Lines
 from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.engines import Engine, fresh_name, shared_duckdb
 from sfumato.tables.frames import AsArrow
+from sfumato.tables.plain_duckdb import Named
 from sfumato.tables.words import did_you_mean
 
 BATCH = 100_000  # rows of a sheet that are converted at once
@@ -48,7 +49,7 @@ def open_lines(
 
     engine.pending.append(read)
     how = f", parted by {lines.delimiter.decode()!r}"
-    return replace(engine, table=engine.backend.table(name), text=True, written=how), lines
+    return replace(engine, opened=Named(name, path), text=True, written=how), lines
 
 
 @contextmanager
@@ -109,7 +110,7 @@ def open_sheet(path: str, sheet: str | None, columns: Mapping[str, AsArrow], nea
         connection.unregister(f"{name}_rows")
 
     engine.pending.append(read)
-    return replace(engine, table=engine.backend.table(name))
+    return replace(engine, opened=Named(name, path))
 
 
 def header_of_sheet(path: str, sheet: str | None) -> dict[str, int]:
@@ -197,11 +198,10 @@ def open_parquet(path: str, columns: Mapping[str, AsArrow], near: Engine | None 
     shown = ", ".join(["*" + (f" EXCLUDE ({', '.join(map(_identifier, parts))})" if parts else ""), *_typed(parts, columns)])
     try:
         engine.backend.con.execute(f"CREATE TEMP VIEW {name} AS SELECT {shown} FROM read_parquet({given}{options})")
-        table = engine.backend.table(name)
     except Exception as error:
         raise InputError(f"cannot read {path!r} ({type(error).__name__}); is it a complete file of that format?") from None
     engine.spare.append(lambda: _tolerate_bad_text(engine.backend, name, paths, parts, columns))
-    return replace(engine, table=table)
+    return replace(engine, opened=Named(name, path))
 
 
 def _files_in(folder: str) -> list[str]:
