@@ -101,6 +101,14 @@ def test_nor_in_any_other_aggregate():
     assert second.sum() <= first.sum()
 
 
+def test_cells_of_a_long_list_that_rows_do_not_have_take_no_place_either():
+    listed = [f"c{i:04}" for i in range(3000)]
+    table = pa.table({"who": ["a"] * 5 + ["b"], "code": ["c0007", "x", "y", "z", None, "c2999"]})
+    data = open(table, schema=Schema({"code": Categorical(listed, other=False)}, PrivacyUnit("who", 1)))
+    codes, counts = reveal(data.sparse_counts("code"))
+    assert (codes.tolist(), counts.tolist()) == ([[7], [2999]], [1, 1])
+
+
 def test_a_budget_is_the_smallest_of_all_rows_also_of_those_that_cannot_count(put):
     rows = [(f"p{i}", 0, "a", 0.1) for i in range(8)]
     rows += [(f"p{i}", 3, "b", 1.0) for i in range(8) for _ in range(9)]

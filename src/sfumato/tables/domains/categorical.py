@@ -19,6 +19,7 @@ from sfumato.tables.domains.declared import extra_labels, extras, register
 from sfumato.tables.domains.number_expressions import COMPARISONS
 from sfumato.tables.one_value import text_of, truth_of
 from sfumato.tables.predicate_tree import InCells, Not, Op, Predicate, literal_text
+from sfumato.tables.raw_groups import Grouping, text_grouping, whole_grouping
 from sfumato.tables.taxonomy import Leaf, Taxonomy
 from sfumato.tables.values import category_codes, elements, numbers
 from sfumato.tables.words import check_text, did_you_mean
@@ -200,6 +201,21 @@ class Categorical(Domain):
             return ibis.ifelse(column.expr < values[order[middle]], search(first, middle), search(middle, last))
 
         return search(0, len(values))
+
+    def grouping(self, column: Column, *, blank: bool = False) -> Grouping:
+        """Listed values of `column` and all others together; in a long list all values, which are looked up by group."""
+        if column.place is None and self.long_list() is not None:
+            return Grouping(column.expr, None, column.kind, self.code, listed=self.values)
+        if column.kind == "text":
+            other, missing = self.listed if self.other else None, self.size - 1 if self.missing else None
+            return text_grouping(column, [str(v) for v in self.values], self.code, other=other, missing=missing)
+        if column.kind == "bool":
+            return Grouping(column.expr, 3, "bool", self.code)
+        numbers = [int(v) for v in self.values]
+        counts = blank or bool(self.extra)
+        return whole_grouping(column, min(numbers), max(numbers), self.code, absent_counts=counts) or super().grouping(
+            column
+        )
 
     def inside(self, column: Column) -> Expr:
         return self.in_cells(column, set(range(self.listed)))
