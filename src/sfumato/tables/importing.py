@@ -17,10 +17,11 @@ from sfumato.errors import InputError
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.csv_lines import Lines
 from sfumato.tables.csv_options import CsvOptions
-from sfumato.tables.engines import TEXTS, Engine, check_source
+from sfumato.tables.engines import Engine
 from sfumato.tables.files import open_lines
 from sfumato.tables.frames import AsArrow, number_array, person_array, text_array
 from sfumato.tables.schema import Schema
+from sfumato.tables.sources import TEXTS, check_source
 from sfumato.tables.steps import in_steps
 
 _READY = "\n{} ready"  # no name of a column: one line holds them all

@@ -149,7 +149,7 @@ class PersonalTable:
         empty is a fact about the data, so it is inside the `Exact` too.
         """
         shape = self.dataset.schema.shape(columns)
-        return self._weighted_lines([weights], columns, where).map(lambda found: _in_order(*found, shape))
+        return self._weighted_lines([weights], columns, where).map(lambda found: _in_order(found[0], found[1], shape))
 
     def _weighted_lines(self, weights: Sequence[Integers], columns: Sequence[str], where: Where) -> Exact[Any]:
         lines = np.stack([self._checked(each) for each in weights])

@@ -1,28 +1,28 @@
 """Rows grouped by what stands in their columns first, and the few groups coded as cells: a step per group, not one per row.
 
 A column says what its rows are grouped by before their cells are known: its `Grouping`. The key costs a row next to nothing,
-different cells have different keys, and the number of keys is bounded by public facts, such as the range of whole numbers or the
-length of a list, so that neither time nor memory grows with what somebody wrote into the column. The exception are lists too
-long to compare a row with: there rows are grouped by the raw value, and the groups are joined with the list.
+different cells have different keys, and public facts bound the number of keys, such as the range of whole numbers or
+the length of a list, so that neither time nor memory grows with what somebody wrote into the column. The exception are
+lists too long to compare a row with: there rows are grouped by the raw value, and the groups are joined with the list.
 
 Which way is taken follows from the schema, the type of the column and the engine, never from the rows.
 
-Over n rows in g groups a histogram costs n group-by steps of the engine and g steps of coding. On DuckDB, keys are functions of
-a single column (no CASE), which DuckDB computes once per different value of a block of Parquet and not once per row: a
-histogram of a text column then costs about what a bare ``GROUP BY`` of it costs (1.0 to 1.3 times over Parquet, up to 2 times over
-tables in memory, which have no dictionary). A column of ten million different texts costs what a chain of comparisons
-would have cost (1.2 times); grouped by raw value it would cost 4 to 14 times as much, and a column with a long list does.
+Over n rows in g groups a histogram costs n group-by steps of the engine and g steps of coding. On DuckDB, keys are functions
+of a single column (no CASE), which DuckDB computes once per different value of a block of Parquet and not once per row: a
+histogram of a text column then costs what a bare ``GROUP BY`` of it costs (1.0 to 1.3 times over Parquet, up to 2 times
+over tables in memory, which have no dictionary). A column of ten million different texts costs what a chain of
+comparisons would cost (up to 1.2 times); grouped by raw value it would be 4 to 14 times that, and with a long list it is.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sfumato.tables.columns import Column, Expr, all_of, text_column
+from sfumato.tables.columns import Column, Expr, all_of
 from sfumato.tables.lookups import with_place
 from sfumato.tables.taxonomy import Leaf
 
@@ -158,8 +158,8 @@ def text_grouping(
     """Text in a public list: the listed values are keys, and all others together are one.
 
     `code` makes codes of text; `other` and `missing` are those of text that is not listed, and of no text: where the latter
-    has one of its own, its key is kept apart. A row costs a step per listed value at most, and on DuckDB none where a block of
-    rows has a dictionary.
+    has one of its own, its key is kept apart. A row costs a step per listed value at most, and on DuckDB none where a block
+    of rows has a dictionary.
     """
     import ibis
 
@@ -174,8 +174,8 @@ def text_grouping(
         place = ibis.cases((place > 0, place), (x.notnull(), 0))
 
     def of_place(key: Column) -> Expr:
-        rest = (key.expr == 0, other) if apart and other is not None else (key.expr == 0, ibis.null("int64"))
-        return ibis.cases((key.expr > 0, key.expr - 1), rest, else_=missing if apart else other)
+        unlisted = [(key.expr == 0, ibis.null("int64") if other is None else other)] if apart else []
+        return ibis.cases((key.expr > 0, key.expr - 1), *unlisted, else_=missing if apart else other)
 
     return Grouping(place, len(values) + 2, "int", of_place)
 
@@ -201,15 +201,18 @@ def whole_grouping(
     """
     import ibis
 
-    bottom, top = math.ceil(low) - 1, math.floor(high) + 1
-    if column.kind != "int" or top - bottom + 2 > MOST_GROUPS:
+    if column.kind != "int":
         return None
-    x = column.expr
+    x, held = column.expr, column.expr.type().bounds
+    bottom, top = max(math.ceil(low) - 1, held.lower), min(math.floor(high) + 1, held.upper)
+    if not 0 <= top - bottom <= MOST_GROUPS - 2:
+        return None
+    # Of the column's own type, in which both are: engines refuse to compare some types of whole numbers with others.
+    least, most = (ibis.literal(end, type=x.type().copy(nullable=True)) for end in (bottom, top))
     if absent_counts:
-        key = ibis.cases((x < bottom, bottom), (x > top, top), else_=x)
-        return Grouping(key, top - bottom + 2, "int", code)
+        return Grouping(ibis.cases((x < least, least), (x > most, most), else_=x), top - bottom + 2, "int", code)
     # Engines differ on the least of NULL and a number; rows with NULL are left out.
-    return Grouping(ibis.greatest(ibis.least(x, top), bottom), top - bottom + 1, "int", code, present=x.notnull())
+    return Grouping(ibis.greatest(ibis.least(x, most), least), top - bottom + 1, "int", code, present=x.notnull())
 
 
 def raw_tiers(dataset: Dataset) -> bool:
@@ -220,20 +223,12 @@ def raw_tiers(dataset: Dataset) -> bool:
 
 
 def budget_grouping(roster: Roster, key: Expr, engine: Engine, *, raw: bool) -> Grouping:
-    """The budget of a row as something to group by: its `key` as the roster encodes it, or the `raw` column it is made of."""
-    tiers = [name for name, _ in roster.tiers_nano]
+    """The budget of a row as something to group by: its `key` as the roster encodes it, or the `raw` column behind that.
+
+    A column of tiers is grouped as it stands. It holds the few names of the roster; whatever else is written there costs
+    what a bare ``GROUP BY`` of it would.
+    """
+    most = len(roster.tiers_nano) + 1 if roster.tiers_nano else None
     if not raw:
-        return Grouping(key, len(tiers) + 1 if tiers else None)
-    kind = "text" if tiers and not roster.reaches else "float"
-    if kind != "text":
-        return Grouping(key, None, kind, lambda found: roster.key(found.expr, engine))
-    found = text_grouping(
-        replace(text_column(key, what=f"the budget column {roster.budget!r}"), engine=engine.name),
-        tiers,
-        lambda text: roster.key(text.expr, engine) - 1,
-        other=-1,
-        missing=None,
-    )
-    coded = found.code
-    assert coded is not None
-    return replace(found, code=lambda place: (coded(place) + 1).cast("int64"))
+        return Grouping(key, most)
+    return Grouping(key, most, "text" if most else "float", lambda found: roster.key(found.expr, engine))

@@ -28,8 +28,8 @@ from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.units import Epsilon
 from sfumato.tables.columns import Expr, nano_budget, number_column, part_of, text_column
+from sfumato.tables.connecting import Engine, TableName, check_source, connect
 from sfumato.tables.csv_options import CsvOptions
-from sfumato.tables.engines import Engine, TableName, check_source, connect
 from sfumato.tables.frames import number_array, person_array, text_array
 from sfumato.tables.roster_keys import HEAD_SHARE, menu_of, name_of, named_tiers, people_of, private_of
 

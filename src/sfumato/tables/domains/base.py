@@ -200,7 +200,7 @@ class Domain(Cells):
             raise SchemaError(f"column {atom.column!r} is {self.type_name}; compare its cells, not {atom.value!r}")
 
     def holds(self, column: Column, atom: Atom, *, negate: bool = False) -> Expr:
-        """Whether `atom`, or its negation with `negate`, holds for `column`: an expression that is never NULL."""
+        """Whether `atom`, or its negation with `negate`, holds for `column`; where it does not, false or NULL."""
         if isinstance(atom, Missing):
             return self.inside(column) if negate else ~self.inside(column)
         if isinstance(atom, InCells):

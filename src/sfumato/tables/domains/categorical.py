@@ -218,10 +218,13 @@ class Categorical(Domain):
         )
 
     def inside(self, column: Column) -> Expr:
-        return self.in_cells(column, set(range(self.listed)))
+        return column.expr.notnull() & self.in_cells(column, set(range(self.listed)))
 
     def in_cells(self, column: Column, codes: set[int]) -> Expr:
-        """Whether the raw value of `column` is one of `codes`, so that engines can skip what cannot match."""
+        """Whether the raw value of `column` is one of `codes`, so that engines can skip what cannot match.
+
+        Not true where there is no value. Boolean columns are compared with each, which all engines can.
+        """
         import ibis
 
         known = sorted(code for code in codes if code < self.listed)
@@ -230,10 +233,10 @@ class Categorical(Domain):
             found = ibis.literal(False)
         elif column.place is not None and len(wanted) > MOST_COMPARED:
             found = column.place.notnull() if len(wanted) == self.listed else column.place.isin(known).fill_null(False)
-        elif column.kind == "bool":
-            found = column.expr.notnull() & any_of([column.expr == v for v in wanted])
+        elif column.kind == "bool" or len(wanted) == 1:
+            found = any_of([column.expr == v for v in wanted])
         else:
-            found = column.expr.notnull() & column.expr.isin(wanted)
+            found = column.expr.isin(wanted)
         return any_of([found, *self.beyond(column, codes)])
 
     def _literals(self, column: Column, values: Sequence[Leaf]) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sfumato.tables.columns import Column, Expr, all_of, any_of, bound, exact_double, without_dust
@@ -91,7 +92,7 @@ def equal_cell(column: Column, domain: Numeric) -> Expr:
 
 
 def divided(column: Column, domain: Numeric) -> Grouping | None:
-    """Numbers grouped before they are bins: by themselves in an integer column, and by `quotient` in bins of equal width."""
+    """Numbers grouped before they are bins: in an integer column by themselves, in bins of equal width by `quotient`."""
     import ibis
 
     if column.kind != "float" or (domain.missing and domain.outside == "other"):  # whose cleaned values are NULL alike
@@ -106,32 +107,43 @@ def divided(column: Column, domain: Numeric) -> Grouping | None:
     def code(key: Column) -> Expr:
         return ibis.cases((key.expr >= bins, bins - 1), (key.expr >= 0, key.expr), else_=rest).cast("int64")
 
-    return Grouping(quotient(cleaned(column, domain), domain), bins + 2, "int", code)
+    return Grouping(quotient(cleaned(column, domain), domain, column.engine), bins + 2, "int", code)
 
 
 def slack(domain: Numeric) -> float:
     """In bins, more than twice what rounding can move a quotient against an edge, where there are at least five.
 
-    With n bins, M the larger bound in size and u = 2^-53: the shifted bound is off by u (M/w + 1), difference and quotient by
-    u (n + 1) each, an edge by u (n + M/w). Together that is below 4 u (n + M/w), and this is 8 u (n + M/w).
+    With n bins, M the larger bound in size and u = 2^-53: the shifted bound is off by u (M/w + 1), difference and quotient
+    by u (n + 1) each, an edge by u (n + M/w). Together that is below 4 u (n + M/w), and this is 8 u (n + M/w).
     """
     return (domain.listed + max(abs(float(domain.low)), abs(float(domain.high))) / domain.width) * 2.0**-50
 
 
-def quotient(y: Expr, domain: Numeric) -> Expr:
-    """The bin of a cleaned number by a division, of which the edges decide where rounding might; `listed` at the upper bound.
+def quotient(y: Expr, domain: Numeric, engine: str) -> Expr:
+    """The bin of a cleaned number by a division; where rounding might decide, the edges do. At the upper bound, `listed`.
 
     With s the `slack`, a value of bin i is divided as if it lay 2s further down, so it comes out between i - 3s and
     i + 1 - s: as i, or as i - 1 with a fraction of at least 1 - 3s. Only such a fraction is compared with the edge above,
-    which is ``low + i * width`` as in `Numeric.edges`. No quotient is too small for a double: PostgreSQL would raise an error.
+    which is ``low + i * width`` as in `Numeric.edges`. No quotient is too small for a double, on which PostgreSQL fails.
     """
     import ibis
 
     low, width, s = float(domain.low), exact_double(domain.width), slack(domain)
     place = (y - exact_double(low + 2 * s * domain.width)) / width
-    guess = place.floor().cast("float64")
+    guess = _floor()(place) if engine in ("duckdb", "postgres") else place.floor().cast("float64")
     above = (guess + 1.0) * width + exact_double(low)
     return ibis.ifelse(place - guess >= exact_double(1 - 4 * s), ibis.ifelse(y >= above, guess + 1.0, guess), guess)
+
+
+@cache
+def _floor() -> Any:
+    import ibis
+
+    @ibis.udf.scalar.builtin(name="floor", signature=(("float64",), "float64"))
+    def floor(number):  # type: ignore[no-untyped-def]
+        """Rounded down, and left a double: Ibis would make a whole number of it, which takes two more steps a row."""
+
+    return floor
 
 
 def compared(column: Column, domain: Numeric, op: Op, value: float) -> Expr:
@@ -158,7 +170,11 @@ def compared(column: Column, domain: Numeric, op: Op, value: float) -> Expr:
     if (low == domain.high and low_open) or (high == domain.low and high_open):
         return ibis.literal(False)
 
-    x, tests = column.expr, [inside(column, domain)] if to_top or domain.outside == "other" else []
+    x, tests = column.expr, []
+    if domain.outside == "other" or (to_top and from_bottom):
+        tests.append(inside(column, domain))
+    elif to_top and column.kind == "float":
+        tests.append(~x.isnan())  # larger than every number, for most engines; NULL satisfies no comparison
     if not from_bottom:
         above = low_open if column.kind != "int" else low_open and low == math.floor(low)
         limit = bound(column, low)

@@ -254,7 +254,7 @@ class Numeric(Domain):
         return engine_side.tree_cell(column, self)
 
     def grouping(self, column: Column, *, blank: bool = False) -> Grouping:
-        """Whole numbers themselves where the bounds are close, the quotient of `column` where it says the bin, or the bin."""
+        """Whole numbers themselves where the bounds are close; otherwise a quotient, or the bin of `column`."""
         counts = blank or bool(self.extra)
         whole = whole_grouping(column, self.low, self.high, self.code, absent_counts=counts)
         return whole or engine_side.divided(column, self) or super().grouping(column)
