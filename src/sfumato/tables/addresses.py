@@ -33,6 +33,8 @@ def without_secrets(address: str) -> str:
 
     >>> without_secrets("postgresql://ann:p@ss/w@rd@db.example.org:5432/clinic?sslpassword=x")
     'postgresql://ann@db.example.org:5432/clinic'
+    >>> without_secrets("sc://spark.example.org:15002/;token=x@y;use_ssl=true")
+    'sc://spark.example.org:15002/'
     >>> without_secrets("clinic.parquet")
     'clinic.parquet'
     """
@@ -44,6 +46,8 @@ def without_secrets(address: str) -> str:
 
 
 def _place(scheme: str, rest: str) -> str:
+    if scheme == "sc":
+        rest = rest.partition(";")[0]  # Spark Connect's parameters, tokens among them
     place, _, options = rest.partition("?")
     if scheme == "duckdb" and place.startswith("/"):
         return place  # a file

@@ -66,8 +66,9 @@ def point_counts(
             counted = table.group_by(["value", *given]).agg(n=table.count())
             kept = {name: counted[name] for name in given}
             table = counted.select(point=place(Column(counted["value"], "int")), n=counted["n"], **kept)
-            # Where every whole number has a point of its own, little is left to be added up.
-            found = table if lattice.exact else table.group_by(["point", *given]).agg(n=table["n"].sum())
+            # Added up even where every whole number has a point of its own: those beyond the bounds can be any number of
+            # values, and all of them would leave the engine.
+            found = table.group_by(["point", *given]).agg(n=table["n"].sum())
         else:
             table = rows.select(point=place(measured), **given)
             found = table.group_by(["point", *given]).agg(n=table.count())
