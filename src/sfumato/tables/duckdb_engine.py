@@ -11,33 +11,30 @@ from typing import Any
 from sfumato.errors import InputError
 from sfumato.tables.engine_settings import EngineSettings
 from sfumato.tables.engines import Engine
+from sfumato.tables.plain_duckdb import PlainDuckDB
 from sfumato.tables.spill import fresh_spill, spill_of_process
 
 _opening = threading.Lock()
 # DuckDB has one engine for each file in a process: who opens it again shares memory, threads and folder with the others.
 _settings: dict[str, EngineSettings] = {}
-_open: dict[str, list[weakref.ref[Any]]] = {}  # no set: to Ibis two backends on one file are equal
+_open: dict[str, list[weakref.ref[Any]]] = {}
 
 
 def fresh_duckdb(settings: EngineSettings | None = None) -> Any:
     """A DuckDB of its own; private rows that it spills lie where nobody else can read or spoil them, and go with it."""
-    import ibis
-
     wanted = (settings or EngineSettings()).with_environment()
     spill = fresh_spill(wanted.spill)
     try:
-        backend = ibis.duckdb.connect(temp_directory=spill.rows, **_config(wanted))
+        backend = PlainDuckDB(temp_directory=spill.rows, **_config(wanted))
     except Exception:
         spill.remove()
         raise
     weakref.finalize(backend, spill.remove)
-    return _quiet(backend)
+    return backend
 
 
 def duckdb_file(path: str, settings: EngineSettings | None = None) -> Any:
     """DuckDB on a database file, read-only; settings that another connection of this process contradicts are refused."""
-    import ibis
-
     asked, place = settings or EngineSettings(), os.path.realpath(path)
     with _opening:
         others = [known for known in _open.get(place, ()) if known() is not None]
@@ -47,10 +44,11 @@ def duckdb_file(path: str, settings: EngineSettings | None = None) -> Any:
                 f"{path!r} is open in this process with other engine settings, and DuckDB has one engine for a file: give "
                 f"the same ({_words(_settings[place])}), or leave them out"
             )
-        backend = ibis.duckdb.connect(path, read_only=True, temp_directory=spill_of_process(wanted.spill), **_config(wanted))
+        folder = spill_of_process(wanted.spill)
+        backend = PlainDuckDB(str(Path(path).absolute()), read_only=True, temp_directory=folder, **_config(wanted))
         _settings[place] = wanted
         _open[place] = [*others, weakref.ref(backend)]
-    return _quiet(backend)
+    return backend
 
 
 def _config(settings: EngineSettings) -> dict[str, Any]:
@@ -61,11 +59,6 @@ def _config(settings: EngineSettings) -> dict[str, Any]:
 def _words(settings: EngineSettings) -> str:
     said = {"memory_limit": settings.memory_limit, "threads": settings.threads, "spill": settings.spill}
     return ", ".join(f"{key} {str(value)!r}" for key, value in said.items() if value is not None) or "none"
-
-
-def _quiet(backend: Any) -> Any:
-    backend.con.execute("SET enable_progress_bar = false")  # it would write over the caller's output
-    return backend
 
 
 def shared_duckdb(near: Engine | None, settings: EngineSettings | None = None) -> Engine:

@@ -132,7 +132,7 @@ def _questions(engine: Engine) -> Any:
 
     schema = _schema()
     dataset = Dataset(source=None, schema=schema)
-    dataset.__dict__["engine"] = replace(engine, table=literal_rows(_columns()))
+    dataset.__dict__["engine"] = replace(engine, opened=literal_rows(_columns()))
     rows, columns = rows_in_use(dataset, schema.names, None)
     asked = {name: schema[name].code(columns[name]) for name in schema.names}
     number = schema["number"].number(columns["number"])

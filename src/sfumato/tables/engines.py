@@ -10,10 +10,12 @@ import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from sfumato.errors import InputError, SchemaError
 from sfumato.extras import need
+from sfumato.tables.plain_duckdb import Named
 from sfumato.tables.words import did_you_mean
 
 _number = itertools.count()
@@ -25,7 +27,7 @@ class Engine:
     """An open table: the Ibis backend and the table on it."""
 
     backend: Any
-    table: Any
+    opened: Any  # an Ibis table, or the name of one that becomes it when an expression is made
     name: str
     text: bool = False  # an untyped source, where numbers arrive as text
     written: str = ""  # how its lines are, for messages
@@ -33,6 +35,16 @@ class Engine:
     # Shared by engines on one backend, which meet in joins: what has yet to be read, and readings that a failure calls for.
     pending: list[Callable[[], None]] = field(default_factory=list)
     spare: list[Callable[[], None]] = field(default_factory=list)
+
+    @cached_property
+    def table(self) -> Any:
+        """The Ibis table."""
+        return self.opened.on(self.backend) if isinstance(self.opened, Named) else self.opened
+
+    def sql(self, query: str) -> Any:
+        """The columns of a query in DuckDB's SQL, in which ``{table}`` is this table; errors as for `fetch`."""
+        written = query.replace("{table}", self.opened.name)
+        return self._run(lambda: self.backend.con.execute(written).fetchnumpy())
 
     def fetch(self, expr: Any) -> Any:
         """Run an aggregate and bring back its rows as an Arrow table; engine errors lose their wording."""

@@ -22,6 +22,7 @@ from sfumato.tables.duckdb_engine import shared_duckdb
 from sfumato.tables.engine_settings import EngineSettings
 from sfumato.tables.engines import Engine, fresh_name
 from sfumato.tables.frames import AsArrow
+from sfumato.tables.plain_duckdb import Named
 from sfumato.tables.words import did_you_mean
 
 BATCH = 100_000  # rows of a sheet that are converted at once
@@ -54,7 +55,7 @@ def open_lines(
 
     engine.pending.append(read)
     how = f", parted by {lines.delimiter.decode()!r}"
-    return replace(engine, table=engine.backend.table(name), text=True, written=how), lines
+    return replace(engine, opened=Named(name, path), text=True, written=how), lines
 
 
 @contextmanager
@@ -121,7 +122,7 @@ def open_sheet(
         connection.unregister(f"{name}_rows")
 
     engine.pending.append(read)
-    return replace(engine, table=engine.backend.table(name))
+    return replace(engine, opened=Named(name, path))
 
 
 def header_of_sheet(path: str, sheet: str | None) -> dict[str, int]:
@@ -211,11 +212,10 @@ def open_parquet(
     shown = ", ".join(["*" + (f" EXCLUDE ({', '.join(map(_identifier, parts))})" if parts else ""), *_typed(parts, columns)])
     try:
         engine.backend.con.execute(f"CREATE TEMP VIEW {name} AS SELECT {shown} FROM read_parquet({given}{options})")
-        table = engine.backend.table(name)
     except Exception as error:
         raise InputError(f"cannot read {path!r} ({type(error).__name__}); is it a complete file of that format?") from None
     engine.spare.append(lambda: _tolerate_bad_text(engine.backend, name, paths, parts, columns))
-    return replace(engine, table=table)
+    return replace(engine, opened=Named(name, path))
 
 
 def _files_in(folder: str) -> list[str]:

@@ -131,7 +131,7 @@ def _in_steps(engine: Engine, schema: Schema) -> Engine:
     """The engine with a column more for every column that is read in steps."""
     kinds = {name: engine.column(name, "column").type() for name in schema.names}
     known = {(n, _READY.format(n)): schema[n].steps(kind, what=f"column {n!r}") for n, kind in kinds.items()}
-    return replace(engine, table=in_steps(engine.table, known))
+    return replace(engine, opened=in_steps(engine.table, known))
 
 
 def _typed(engine: Engine, schema: Schema, others: Mapping[str, Sequence[str]]) -> tuple[dict[str, Expr], dict[str, Expr]]:

@@ -23,6 +23,7 @@ from sfumato.tables.engine_settings import EngineSettings
 from sfumato.tables.engines import Engine, fresh_name
 from sfumato.tables.files import partitions, view_of_dataset
 from sfumato.tables.frames import AsArrow
+from sfumato.tables.plain_duckdb import Named
 from sfumato.tables.sources import describe
 from sfumato.tables.words import did_you_mean
 
@@ -42,7 +43,7 @@ def open_stored(
         parts = partitions(path, paths) if folder and paths else ()
         if paths:
             view_of_dataset(engine.backend, name, paths, parts, columns, filesystem=system)
-            return replace(engine, table=engine.backend.table(name))
+            return replace(engine, opened=Named(name))
         why = "there is no .parquet file; correct the path"
     except InputError:
         raise

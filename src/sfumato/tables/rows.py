@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,6 +28,7 @@ def exactly(
     *,
     budgets: bool = False,
     raw: bool = False,
+    placed: Iterable[str] = (),
 ) -> Exact[T]:
     """What `read` makes of the rows in use and the columns asked for, as a private value.
 
@@ -39,7 +40,7 @@ def exactly(
     if budgets:
         dataset.check_persons()
     return Exact.reading(
-        lambda: read(*rows_in_use(dataset, names, where, budgets=budgets, raw=raw)),
+        lambda: read(*rows_in_use(dataset, names, where, budgets=budgets, raw=raw, placed=placed)),
         rows_per_person=dataset.schema.unit.rows_per_person,
     )
 
@@ -52,12 +53,14 @@ def rows_in_use(
     budgets: bool = False,
     raw: bool = False,
     to_check: bool = False,
+    placed: Iterable[str] = (),
 ) -> tuple[Expr, dict[str, Column]]:
     """The rows in use (capped, then filtered), and the columns asked for.
 
     With `budgets` the rows carry ``key``, the person's budget as the roster encodes it; with `raw` the budget column
     of the table itself, still to be encoded. `to_check` leaves rows uncapped and without a roster table's budgets: some
-    engines read rows to cap and to join them.
+    engines read rows to cap and to join them. Columns with a long list have a place in it if the condition is about them or
+    if they are among `placed`.
     """
     roster = dataset.roster if budgets else dataset.budgets if dataset.roster_only else None
     predicate = parse_where(where, dataset.schema)
@@ -87,7 +90,7 @@ def rows_in_use(
         rows = roster.joined(rows, engine)
     if roster is not None and not budgets and (in_table or joined):
         rows = rows.filter(rows["key"] >= roster.least_key)
-    rows = _with_places(dataset, _in_steps(dataset, rows, alias), alias)
+    rows = _with_places(dataset, _in_steps(dataset, rows, alias), alias, {*columns_of(predicate), *placed})
     if predicate != Both(()):
         rows = rows.filter(condition(predicate, _columns(dataset, rows, alias), schema.columns))
     return rows, _columns(dataset, rows, alias)
@@ -102,10 +105,13 @@ def _in_steps(dataset: Dataset, rows: Expr, alias: Mapping[str, str]) -> Expr:
     return in_steps(rows, known)
 
 
-def _with_places(dataset: Dataset, rows: Expr, alias: Mapping[str, str]) -> Expr:
-    """The rows with a place for every column whose domain is a long list."""
+def _with_places(dataset: Dataset, rows: Expr, alias: Mapping[str, str], placed: Container[str]) -> Expr:
+    """The rows with a place for each of the columns `placed` whose domain is a long list: those that rows are judged by.
+
+    Columns that rows are grouped by have their few groups looked up (see `sfumato.tables.raw_groups`).
+    """
     for name, short in alias.items():
-        listed = dataset.schema[name].long_list()
+        listed = dataset.schema[name].long_list() if name in placed else None
         if listed is not None:
             column = _column(dataset, rows, name, short)
             rows = with_place(rows, column, listed, f"{short}_place", engine=dataset.engine.name)
@@ -121,5 +127,6 @@ def _columns(dataset: Dataset, rows: Expr, alias: Mapping[str, str]) -> dict[str
 def _column(dataset: Dataset, rows: Expr, name: str, short: str) -> Column:
     engine = dataset.engine
     if f"{short}_ready" in rows.columns:
-        return Column(rows[f"{short}_ready"], "int")
-    return dataset.schema[name].column(rows[short], engine=engine.name, what=f"column {name!r}", text=engine.text)
+        return Column(rows[f"{short}_ready"], "int", engine=engine.name)
+    found = dataset.schema[name].column(rows[short], engine=engine.name, what=f"column {name!r}", text=engine.text)
+    return replace(found, engine=engine.name)
