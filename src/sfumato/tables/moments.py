@@ -16,11 +16,11 @@ from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.conditions import condition
-from sfumato.tables.counting import cell_columns
+from sfumato.tables.counting import cell_columns, has_cells
 from sfumato.tables.lattice import on_lattice
 from sfumato.tables.predicates import Where, columns_of, parse_where
 from sfumato.tables.rows import exactly
-from sfumato.tables.sums import MAX_ROWS, Integers, Measured, _int64, _known_cells, groups_of_keys
+from sfumato.tables.sums import MAX_ROWS, Integers, Measured, _has_value, _int64, _known_cells, groups_of_keys
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
@@ -78,4 +78,8 @@ def moments(
         return groups[kept], cells[kept], totals[kept]
 
     names = [*by, *([] if measure is None else [measure.column]), *(() if hit is None else columns_of(hit))]
-    return exactly(dataset, dict.fromkeys(names), where, read, budgets=people is not None)
+
+    def needs(columns: dict[str, Column]) -> list[Expr]:
+        return has_cells(by, columns, schema) + _has_value(dataset, measure, columns)
+
+    return exactly(dataset, dict.fromkeys(names), where, read, budgets=people is not None, needs=needs)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
 from sfumato.tables.columns import Column, Expr
-from sfumato.tables.counting import cell_columns
+from sfumato.tables.counting import cell_columns, has_cells
 from sfumato.tables.lattice import Lattice, on_lattice
 from sfumato.tables.predicates import Where
 from sfumato.tables.rows import exactly
@@ -73,7 +73,10 @@ def point_counts(
             found = table.group_by(["point", *given]).agg(n=table.count())
         return _read(dataset, engine.fetch(found), cells, people)
 
-    return exactly(dataset, [column, *by], where, read, budgets=people is not None)
+    def needs(columns: dict[str, Column]) -> list[Expr]:
+        return [dataset.schema[column].number(columns[column]).notnull(), *has_cells(by, columns, dataset.schema)]
+
+    return exactly(dataset, [column, *by], where, read, budgets=people is not None, needs=needs)
 
 
 def _read(dataset: Dataset, found: Expr, cells: list[str], people: PersonBudgets | None) -> PointCounts:
