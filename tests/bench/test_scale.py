@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.bench import run_bench, scale
+from sfumato.bench import tables as bench_tables
 from sfumato.bench.scale_model import models
 from sfumato.bench.scale_tables import tables
 from sfumato.cli import app
@@ -106,3 +107,11 @@ def test_a_server_that_is_not_there_is_a_claim_that_does_not_hold(monkeypatch: p
     assert not claims["PostgreSQL"]["holds"]
     assert "SFUMATO_BENCH_POSTGRES" in claims["PostgreSQL"]["figure"]
     assert claims["preview, 1,000 budgets, seconds"]["holds"]
+
+
+def test_bench_tables_compares_with_the_same_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_tables, "_peak_megabytes", lambda path: path.stat().st_size)
+    found = bench_tables.measure(4_000, 1, lambda _: None)
+    equal = next(claim for claim in found["claims"] if claim["name"] == "aggregates that equal the query by hand")
+    assert (equal["figure"], equal["holds"]) == (len(bench_tables.COUNTED), True)
+    assert all(found["figures"][work]["hand_seconds"] > 0 for work in bench_tables.COUNTED)
