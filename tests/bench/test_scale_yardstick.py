@@ -10,6 +10,8 @@ from sfumato.bench import scale_queries as yard
 from sfumato.tables import open as describe
 
 ROWS = 20_000
+RANDOM = ("sum", "bins", "quantile", "grid")
+"""Which rows of a capped person count is random there on both sides."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,10 @@ def test_the_levels_are_the_budgets_of_the_column(files: dict[tuple[str, bool], 
     assert set((found * 1e9).astype(int).tolist()) <= set(made.levels().tolist())
 
 
-@pytest.mark.parametrize("work", yard.WORKS)
+COMPARABLE = [work for work in yard.WORKS if not (work.startswith(("capped", "persons")) and work.endswith(RANDOM))]
+
+
+@pytest.mark.parametrize("work", COMPARABLE)
 def test_a_query_by_hand_computes_what_ours_does(work: str, files: dict[tuple[str, bool], Path], duckdb: Any) -> None:
     kind, _ = yard.split(work)
     budgets, persons = "million" if kind == "million" else "tiers", kind in ("capped", "persons")
@@ -52,9 +57,7 @@ def test_a_query_by_hand_computes_what_ours_does(work: str, files: dict[tuple[st
     dataset = describe(str(path), schema=made.PERSONS if persons else made.SCHEMA, budgets=roster)
     ours = yard.ours_as_result(work, yard.weighed(work, dataset, people), people)
     by_hand = yard.result_of(work, yard.run_hand(duckdb, yard.hand_query(work, path)))
-    same = yard.agree(work, ours, by_hand)
-    assert same is None or same
-    assert (same is None) == (persons and not work.endswith(("count", "histogram", "table"))), "what must agree was compared"
+    assert yard.agree(work, ours, by_hand) is True
     assert not yard.agree(work.replace("persons", "tiers").replace("capped", "one"), ours, by_hand + 1), (
         "one row more is seen"
     )

@@ -40,7 +40,7 @@ def dataset_of(kind: str, source: Any, rows: int, table: str | None = None) -> D
 @contextmanager
 def releasing(kind: str, source: Any, rows: int, table: str | None = None) -> Iterator[Callable[[str], Any]]:
     """`sf.open(...)` with a ledger of its own, as a function that makes a release for a question, never the same twice."""
-    import sfumato as sf
+    from sfumato.releases import open as opened  # what `sf.open` is
 
     budgets, persons = table_of(kind)
     roster = None if kind in ("one", "capped") else made.roster(budgets, rows)
@@ -48,7 +48,7 @@ def releasing(kind: str, source: Any, rows: int, table: str | None = None) -> It
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)  # the ledger is new: it lives as long as the bench
         about: dict[str, Any] = {"schema": made.PERSONS if persons else made.SCHEMA, "budgets": roster, "table": table}
-        people = sf.open(source, name="people", ledger=Path(folder) / "people.ledger", **about, **one)
+        people = opened(source, name="people", ledger=Path(folder) / "people.ledger", **about, **one)
         ask: dict[str, Callable[..., Any]] = {
             "count": lambda **price: people.count(where=yard.WHERE, **price),
             "sum": lambda **price: people.sum("income", **price),
@@ -171,15 +171,15 @@ def preview_seconds(levels: int) -> float:
     """Processor seconds of a preview of a count, with so many different budgets."""
     import numpy as np
 
-    import sfumato as sf
     from sfumato.privacy.budgets import PersonBudgets
+    from sfumato.releases import open as opened
+    from sfumato.tables import Roster
 
     people = PersonBudgets(np.arange(1, levels + 1, dtype=np.int64) * 1000, np.full(levels, 3))
     spent = []
     for _ in range(3):
-        table = sf.open(
-            "people.parquet", schema=made.SCHEMA, ledger=":memory:", budgets=sf.Roster.column("epsilon", people=people)
-        )
+        roster = Roster.column("epsilon", people=people)
+        table = opened("people.parquet", schema=made.SCHEMA, ledger=":memory:", budgets=roster)
         start = time.process_time()
         table.preview("count", where=yard.WHERE, share=0.1)
         spent.append(time.process_time() - start)
