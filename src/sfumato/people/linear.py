@@ -40,7 +40,7 @@ from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.estimate import Bracket, Estimate
 from sfumato.people.gaps import bias_at
 from sfumato.people.question import Question
-from sfumato.people.reading import Integers, Reader, fitted
+from sfumato.people.reading import Integers, Reader
 from sfumato.privacy import NANO, Charge, Exact, Meter, Nano
 from sfumato.privacy.integers import as_int64
 from sfumato.privacy.noise import laplace_variance
@@ -267,15 +267,8 @@ def _sums(reader: Reader, part: Round, divisor: int) -> Exact[Integers]:
     """The divided sum of every part."""
     if part.size == 1 and bool((part.parts[part.weights > 0] == 0).all()):
         return reader.weighted_sum(part.weights).map(lambda total: _divided([total], divisor))
-    return reader.group_sums().map(lambda found: _divided(_part_sums(part, fitted(found, part.parts.size)), divisor))
-
-
-def _part_sums(part: Round, found: Integers) -> list[int]:
-    out = [0] * part.size
-    for place, weight, total in zip(part.parts.tolist(), part.weights.tolist(), found.tolist(), strict=True):
-        if place >= 0:
-            out[place] += weight * total
-    return out
+    each = tuple(np.where(part.parts == place, part.weights, 0) for place in range(part.size))
+    return reader.weighted_sums(each).map(lambda totals: _divided(list(totals), divisor))
 
 
 def _divided(totals: list[int], divisor: int) -> Integers:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -36,6 +37,11 @@ class Reader(Protocol):
 
     def group_values(self) -> Exact[Integers]:
         """Number of records per person group (rows) and value of the measure from `low` to `high` (columns)."""
+
+    def weighted_sums(self, weights: Sequence[Integers]) -> Exact[tuple[int, ...]]:
+        """`weighted_sum` for each of several `weights`; over the same records."""
+        first, *rest = (self.weighted_sum(each) for each in weights)
+        return first.zip(*rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +201,10 @@ class DatasetReader(Reader):
         return self._table.group_sums(where=self.where, measure=self.measure, steps=self.steps, base=self.base)
 
     def weighted_sum(self, weights: Integers) -> Exact[int]:
-        return self._table.weighted_sum(weights, where=self.where, measure=self.measure, steps=self.steps, base=self.base)
+        return self.weighted_sums([weights])[0]
+
+    def weighted_sums(self, weights: Sequence[Integers]) -> Exact[tuple[int, ...]]:
+        return self._table.weighted_sums(weights, where=self.where, measure=self.measure, steps=self.steps, base=self.base)
 
     @property
     def _table(self) -> PersonalTable:
@@ -205,6 +214,46 @@ class DatasetReader(Reader):
         if self.measure is not None:
             raise InputError("sampling a sum needs one count per value of the measure; choose another mechanism for tables")
         return self.group_sums().map(lambda ones: np.stack([np.zeros_like(ones), ones], axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Together(Reader):
+    """A reader whose sums with some public weights come from one query, for a mechanism that asks for several.
+
+    Parameters
+    ----------
+    reader : Reader
+        Whom to ask.
+    weights : tuple of int64 arrays
+        What will be asked for.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Meter
+    >>> one, ten = np.array([1]), np.array([10])
+    >>> both = Together(ArrayReader.of(groups=[0, 0], values=[1, 1]), (one, ten))
+    >>> Meter().laplace(both.weighted_sum(ten).map(lambda total: [total]), rate=50 * 10**9).tolist()
+    [20]
+    """
+
+    reader: Reader
+    weights: tuple[Integers, ...]
+
+    @cached_property
+    def _found(self) -> Exact[tuple[int, ...]]:
+        return self.reader.weighted_sums(self.weights)
+
+    def weighted_sum(self, weights: Integers) -> Exact[int]:
+        for place, known in enumerate(self.weights):
+            if known is weights:
+                return self._found[place]
+        return self.reader.weighted_sum(weights)
+
+    def group_sums(self) -> Exact[Integers]:
+        return self.reader.group_sums()
+
+    def group_values(self) -> Exact[Integers]:
+        return self.reader.group_values()
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sfumato.privacy.exact import Exact
 from sfumato.tables.columns import Column, Expr, all_of, any_of
 from sfumato.tables.predicates import Where
+from sfumato.tables.raw_groups import coded_groups
 from sfumato.tables.rows import exactly, exactly_counted
 from sfumato.tables.schema import Schema
 
@@ -48,9 +49,9 @@ def sparse_counts(dataset: Dataset, names: Sequence[str], where: Where) -> Exact
     def read(rows: Expr, columns: dict[str, Column]) -> tuple[Counts, Counts]:
         import pyarrow.compute as pc
 
-        cells = rows.select(**cell_columns(names, columns, dataset.schema))
-        keys = list(cells.columns)
-        found = dataset.engine.fetch(cells.group_by(keys).agg(n=cells.count()))
+        keys = [f"c{i}" for i in range(len(names))]
+        cells = coded_groups(rows, names, columns, dataset.schema, engine=dataset.engine.name, totals={"n": None})
+        found = dataset.engine.fetch(cells)
         for key in keys:
             found = found.filter(pc.is_valid(found[key]))
         codes = np.stack([found[k].to_numpy() for k in keys], axis=1).astype(np.int64)
@@ -92,12 +93,10 @@ def _marginals(
     dataset: Dataset, wanted: Sequence[Sequence[str]], union: Sequence[str], rows: Expr, columns: dict[str, Column]
 ) -> list[Counts]:
     schema, engine = dataset.schema, dataset.engine
-    cells = cell_columns(union, columns, schema)
+    cells = coded_groups(rows, union, columns, schema, engine=engine.name, totals={"n": None}, blank=True)
     # A row without a cell in one column still counts in the marginals of the others.
-    codes = rows.select(
-        **{key: code.fill_null(schema[name].size) for (key, code), name in zip(cells.items(), union, strict=True)}
-    )
-    distinct = codes.group_by(codes.columns).agg(n=codes.count())
+    codes = {f"c{i}": cells[f"c{i}"].fill_null(schema[name].size) for i, name in enumerate(union)}
+    distinct = cells.select(**codes, n=cells["n"])
     keys = [[f"c{union.index(name)}" for name in names] for names in wanted]
     shapes = [schema.shape(names) for names in wanted]
     if math.prod(schema[name].size + 1 for name in union) <= ROLL_UP_CELLS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -32,6 +32,7 @@ def exactly(
     *,
     budgets: bool = False,
     raw: bool = False,
+    placed: Iterable[str] = (),
     needs: Needs | None = None,
 ) -> Exact[T]:
     """What `read` makes of the rows in use and the columns asked for, as a private value.
@@ -43,7 +44,7 @@ def exactly(
     names = tuple(columns)
     _check(dataset, names, where, budgets=budgets, raw=raw)
     return Exact.reading(
-        lambda: read(*rows_in_use(dataset, names, where, budgets=budgets, raw=raw, needs=needs)),
+        lambda: read(*rows_in_use(dataset, names, where, budgets=budgets, raw=raw, placed=placed, needs=needs)),
         rows_per_person=dataset.schema.unit.rows_per_person,
     )
 
@@ -74,16 +75,19 @@ def rows_in_use(
     budgets: bool = False,
     raw: bool = False,
     to_check: bool = False,
+    placed: Iterable[str] = (),
     needs: Needs | None = None,
 ) -> tuple[Expr, dict[str, Column]]:
     """The rows in use (filtered, then capped), and the columns asked for.
 
     With `budgets` the rows carry ``key``, the person's budget as the roster encodes it; with `raw` the budget column
     of the table itself, still to be encoded. `to_check` leaves rows uncapped and without a roster table's budgets: some
-    engines read rows to cap and to join them.
+    engines read rows to cap and to join them. Columns with a long list have a place in it if the condition is about them or
+    if they are among `placed`.
     """
     asked = tuple(columns)
-    rows, alias, holds = _all_rows(dataset, asked, where, budgets=budgets, raw=raw, to_check=to_check)
+    judged = {*placed, *asked} if needs is not None and dataset.schema.unit.person is not None else {*placed}
+    rows, alias, holds = _all_rows(dataset, asked, where, budgets=budgets, raw=raw, to_check=to_check, placed=judged)
     if holds is not None:
         rows = rows.filter(holds)
     if dataset.schema.unit.person is not None and not to_check:
@@ -125,6 +129,7 @@ def _all_rows(
     raw: bool = False,
     to_check: bool = False,
     of_person: bool = True,
+    placed: Iterable[str] = (),
 ) -> tuple[Expr, dict[str, str], Expr | None]:
     """All rows of people who have a part, before `where` and the cap; columns by their plain names; and what `where` says.
 
@@ -158,7 +163,7 @@ def _all_rows(
         rows = roster.joined(rows, engine)
     if roster is not None and not budgets and of_person and "key" in rows.columns:
         rows = _with_a_budget(rows, roster)
-    rows = _with_places(dataset, _in_steps(dataset, rows, alias), alias)
+    rows = _with_places(dataset, _in_steps(dataset, rows, alias), alias, {*columns_of(predicate), *placed})
     holds = None if predicate == Both(()) else condition(predicate, _columns(dataset, rows, alias), schema.columns)
     return rows, alias, holds
 
@@ -181,10 +186,13 @@ def _in_steps(dataset: Dataset, rows: Expr, alias: Mapping[str, str]) -> Expr:
     return in_steps(rows, known)
 
 
-def _with_places(dataset: Dataset, rows: Expr, alias: Mapping[str, str]) -> Expr:
-    """The rows with a place for every column whose domain is a long list."""
+def _with_places(dataset: Dataset, rows: Expr, alias: Mapping[str, str], placed: Container[str]) -> Expr:
+    """The rows with a place for each of the columns `placed` whose domain is a long list: those that rows are judged by.
+
+    Columns that rows are grouped by have their few groups looked up (see `sfumato.tables.raw_groups`).
+    """
     for name, short in alias.items():
-        listed = dataset.schema[name].long_list()
+        listed = dataset.schema[name].long_list() if name in placed else None
         if listed is not None:
             column = _column(dataset, rows, name, short)
             rows = with_place(rows, column, listed, f"{short}_place", engine=dataset.engine.name)
@@ -200,5 +208,6 @@ def _columns(dataset: Dataset, rows: Expr, alias: Mapping[str, str]) -> dict[str
 def _column(dataset: Dataset, rows: Expr, name: str, short: str) -> Column:
     engine = dataset.engine
     if f"{short}_ready" in rows.columns:
-        return Column(rows[f"{short}_ready"], "int")
-    return dataset.schema[name].column(rows[short], engine=engine.name, what=f"column {name!r}", text=engine.text)
+        return Column(rows[f"{short}_ready"], "int", engine=engine.name)
+    found = dataset.schema[name].column(rows[short], engine=engine.name, what=f"column {name!r}", text=engine.text)
+    return replace(found, engine=engine.name)
