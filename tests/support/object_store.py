@@ -99,7 +99,7 @@ def running_store() -> Iterator[Store]:
     handler = type("Handler", (_Handler,), {})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     handler.store = Store(server.server_address[1])
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     with pytest.MonkeyPatch.context() as patch:
         for name in [n for n in os.environ if n.startswith("AWS_") or n.lower().endswith("_proxy")]:
             patch.delenv(name)

@@ -50,29 +50,18 @@ def put(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Put]:
             return {"source": str(path)}
 
         yield write
-    elif request.param == "folder":
-        import pyarrow.parquet as pq
-
-        def write_parts(table: pa.Table) -> dict[str, Any]:
-            folder = tmp_path / f"t{next(_number)}"
-            for part in range(2):
-                (folder / f"part={part}").mkdir(parents=True)
-                half = table.slice(part * len(table) // 2, len(table) // 2 + part * (len(table) % 2))
-                pq.write_table(half, folder / f"part={part}" / "rows.parquet")
-            return {"source": f"{folder}/"}
-
-        yield write_parts
     elif request.param == "s3":
         import pyarrow.parquet as pq
 
         store = request.getfixturevalue("object_store")
 
         def upload(table: pa.Table) -> dict[str, Any]:
-            sink = pa.BufferOutputStream()
-            pq.write_table(table, sink)
-            key = f"t{next(_number)}/rows.parquet"
-            store.files[f"clinic/{key}"] = sink.getvalue().to_pybytes()
-            return {"source": store.url(f"clinic/{key.partition('/')[0]}/")}
+            folder, half = f"clinic/t{next(_number)}", len(table) // 2
+            for year, part in ((2023, table.slice(0, half)), (2024, table.slice(half))):
+                sink = pa.BufferOutputStream()
+                pq.write_table(part, sink)
+                store.files[f"{folder}/year={year}/rows.parquet"] = sink.getvalue().to_pybytes()
+            return {"source": store.url(f"{folder}/")}
 
         yield upload
     elif request.param == "duckdb_url":
@@ -104,8 +93,17 @@ def put(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Put]:
             backend.drop_table(name)
         backend.disconnect()
     elif request.param == "spark-connect":
-        session = request.getfixturevalue("spark_connect")
-        yield lambda table: {"source": spark_frame(session, table)}
+        session, url = request.getfixturevalue("spark_connect"), request.getfixturevalue("spark_url")
+        shown: list[str] = []
+
+        def show(table: pa.Table) -> dict[str, Any]:
+            shown.append(f"sfumato_test_{next(_number)}")
+            spark_frame(session, table).createGlobalTempView(shown[-1])
+            return {"source": url, "table": f"global_temp.{shown[-1]}"}
+
+        yield show
+        for name in shown:
+            session.catalog.dropGlobalTempView(name)
     else:
         session = request.getfixturevalue("spark")
         yield lambda table: {"source": spark_frame(session, table)}

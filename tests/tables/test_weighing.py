@@ -1,4 +1,4 @@
-"""Rows are weighed where they are: the same integers as one by one, whatever budgets are there, and a line per cell comes back."""
+"""Rows are weighed where they are: the same integers as one by one, whatever budgets are there, and only cells come back."""
 
 from __future__ import annotations
 

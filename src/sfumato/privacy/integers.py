@@ -93,3 +93,12 @@ def read_only(values: NDArray[Any]) -> NDArray[Any]:
     kept = np.array(values)
     kept.setflags(write=False)
     return kept
+
+
+def narrow(size: int) -> type[np.integer[Any]]:
+    """The narrowest type that holds the numbers up to `size`.
+
+    >>> [narrow(n).__name__ for n in (255, 256, 65535, 65536, 1 << 31)]
+    ['uint8', 'uint16', 'uint16', 'int32', 'int64']
+    """
+    return np.uint8 if size < 1 << 8 else np.uint16 if size < 1 << 16 else np.int32 if size < 1 << 31 else np.int64

@@ -86,7 +86,7 @@ OFFERED: Final = (
         "DuckDB",
         "duckdb",
         "a Parquet, CSV, TSV or spreadsheet file, a folder of Parquet files, a pandas, Polars or Arrow frame",
-        suite=("duckdb", "parquet", "folder"),
+        suite=("duckdb", "parquet"),
         versions="DuckDB 1.5",
         note="in this process; takes the settings below",
     ),

@@ -21,9 +21,10 @@ from __future__ import annotations
 import re
 import weakref
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, NotInstalledError
 from sfumato.extras import need
 from sfumato.tables.addresses import reason_to_tell, without_secrets
 from sfumato.tables.spark_backend import backend_on, identifier, table_of, view_of, when_unused
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 SCHEMES = ("sc", "spark")
 FORMATS = ("delta", "iceberg", "orc", "parquet")  # that a path may be read as
 _PART = r"`(?:[^`]|``)+`|[^`.]+"
+_CONNECT = {"grpcio": "grpc", "grpcio-status": "grpc_status", "zstandard": "zstandard"}  # extra `connect` of pyspark
 _OURS = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
 RETRIES, LONGEST_WAIT = 6, 15_000  # milliseconds: about half a minute in all, where Spark itself waits for ten
 _open: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()  # URL -> backend
@@ -160,8 +162,11 @@ def _connect(url: str) -> Any:
 
 def _connect_session(url: str) -> tuple[Any, bool]:
     """A session of its own on the server, even where the process has another, of whatever kind."""
-    for module in ("grpc", "grpc_status", "google.rpc", "zstandard"):
-        need(module, "a Spark Connect server")
+    missing = [package for package, module in _CONNECT.items() if find_spec(module) is None]
+    if missing:
+        raise NotInstalledError(
+            f'Spark Connect needs {" and ".join(missing)}, not installed here: pip install "sfumato[spark]"'
+        )
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession
 

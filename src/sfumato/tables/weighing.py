@@ -1,14 +1,13 @@
 """Rows weighed inside the engine: whole numbers that follow a person's budget by steps, and sums of what they multiply.
 
-What comes back is a line per cell, however many budgets there are. The rule is exact for every row, listed budget or not: a
-budget weighs as the largest listed one that it reaches, and below the first it weighs nothing. Which of three ways is taken
+What comes back is a line per cell, however many budgets there are. The rule is exact for every row, listed budget or not:
+a budget weighs as the largest listed one that it reaches, and below the first it weighs nothing. Which of two ways is taken
 depends on the public list alone:
 
 - a few steps (a cap, a dozen parts) are a tree of comparisons;
-- budgets on a regular grid (0.001, 0.002...) are rounded down to it by arithmetic, where the weight of a listed budget is its
-  own size between two bounds;
-- otherwise the list is a table on the engine and rows are joined to it. Rows beyond the last step are not looked up. A budget
-  that is not in the list is kept apart, with its sums, and finds the one below it by a second join, of such budgets only.
+- otherwise the list is a table on the engine and rows are joined to it. Rows beyond the last step are not looked up. A
+  budget that is not in the list is kept apart, with its sums, and finds the one below it by a second join, of such budgets
+  only.
 """
 
 from __future__ import annotations
@@ -103,7 +102,8 @@ def weighed_groups(
     Ibis table
         With the names of `keys`, c0, c1..., and ``{measure}_{number}`` for every pair.
     """
-    starts, about = steps.starts, {"engine": engine.name}
+    starts = steps.starts
+    about: Any = {"engine": engine.name}
     if starts.size <= FEW:
         numbers = [_tree(rows["key"], steps.keys[starts], line[starts]) for line in steps.values]
         return coded_groups(rows, names, columns, schema, **about, totals=_products(numbers, measures, wide), keys=keys)
@@ -132,6 +132,11 @@ def _products(numbers: Sequence[Expr], measures: Mapping[str, Expr | None], wide
             product = number if value is None else number * value
             made[f"{name}_{j}"] = product.cast("decimal(38, 0)") if wide else product
     return made
+
+
+def number_of(key: Expr, levels: Integers) -> Expr:
+    """How many of the `levels` a key reaches; of equal ones the last is its group."""
+    return _tree(key, levels, np.arange(1, levels.size + 1))
 
 
 def _tree(key: Expr, starts: Integers, values: Integers) -> Expr:

@@ -10,10 +10,13 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
+
 from sfumato.errors import InputError
-from sfumato.tables import PersonalTable, PrivacyUnit, Roster, Schema
+from sfumato.tables import Dataset, PersonalTable, PrivacyUnit, Roster, Schema
 from sfumato.tables import open as open_table
 from sfumato.tables.databases import connected
 from sfumato.tables.engine_list import DATABASES, SCHEMES
@@ -86,80 +89,90 @@ def check_sources(rows: Source, roster: Source) -> list[Case]:
     -------
     list of Case
     """
-    here = {"rows": {"source": as_arrow(COLUMNS)}, "roster": {"source": as_arrow(ROSTER)}}
-    return [_compared(name, compute, here, {"rows": rows, "roster": roster}) for name, compute in _cases()]
+    here, there = _Side({"source": as_arrow(COLUMNS)}, {"source": as_arrow(ROSTER)}), _Side(rows, roster)
+    return [_compared(name, compute, here, there) for name, compute in _cases()]
 
 
-def _compared(name: str, compute: Callable[..., Any], here: dict[str, Source], there: dict[str, Source]) -> Case:
-    expected = compute(**here)
+@dataclass(frozen=True)
+class _Side:
+    """Where the rows and their roster lie, on the engine that is tried or on DuckDB."""
+
+    rows: Source
+    roster: Source
+
+    @cached_property
+    def data(self) -> Dataset:
+        return open_table(**self.rows, schema=SCHEMA, budgets="epsilon")
+
+
+def _compared(name: str, compute: Callable[[_Side], Any], here: _Side, there: _Side) -> Case:
+    expected = compute(here)
     try:
-        found = compute(**there)
+        found = compute(there)
     except Exception as error:
         return Case(name, False, f"it raises {type(error).__name__}")
     return Case(name, found == expected, "" if found == expected else "another answer")
 
 
-def _cases() -> Iterator[tuple[str, Callable[..., Any]]]:
-    """What is computed: a name, and a function of where the rows and the roster lie."""
-    for name in SCHEMA.names:
-        yield f"cells of {name}", lambda rows, roster, name=name: reveal(_open(rows).counts(name)).tolist()
-    for pair in (["age", "sex"], ["place", "income", "smoker"], ["ward", WEIRD]):
-        yield f"cells of {', '.join(pair)}", lambda rows, roster, pair=pair: reveal(_open(rows).counts(pair)).tolist()
+def _cases() -> Iterator[tuple[str, Callable[[_Side], Any]]]:
+    """What is computed: a name, and a function of where it is."""
+    for columns in (*([name] for name in SCHEMA.names), ["age", "sex"], ["place", "income", "smoker"], ["ward", WEIRD]):
+        yield f"cells of {', '.join(columns)}", partial(_counts, columns)
     for text in PREDICATES:
-        yield f"count where {text}", lambda rows, roster, text=text: reveal(_open(rows).count(text))
-    yield "several tables at once", lambda rows, roster: _lists(reveal(_open(rows).marginals([["age", "sex"], ["place"]])))
-    yield "margins", lambda rows, roster: _margins(rows)
-    yield "cells with rows", lambda rows, roster: _lists(reveal(_open(rows).sparse_counts(["age", "sex"], "age >= 10")))
-    yield "weighted count", lambda rows, roster: reveal(_open(rows).weighted_sums(200_000_000, where="age >= 10"))
-    yield (
-        "weighted sum",
-        lambda rows, roster: reveal(_open(rows).weighted_sums(200_000_000, measure="income", steps=1000)),
-    )
-    yield (
-        "sum beyond 64 bits",
-        lambda rows, roster: reveal(_open(rows).weighted_sums(10**15, measure="income", steps=9000)),
-    )
-    yield "weighted counts by sex", lambda rows, roster: reveal(_open(rows).weighted_sums(10**9, by=["sex"])).tolist()
-    yield "points of a lattice", lambda rows, roster: _points(rows)
-    yield "groups of people", lambda rows, roster: _groups(rows, Roster.column("epsilon"))
+        yield f"count where {text}", partial(_count, text)
+    yield "several tables at once", lambda side: _lists(reveal(side.data.marginals([["age", "sex"], ["place"]])))
+    yield "margins", _margins
+    yield "cells with rows", lambda side: _lists(reveal(side.data.sparse_counts(["age", "sex"], "age >= 10")))
+    yield "weighted count", partial(_weighted, {"weights": 200_000_000, "where": "age >= 10"})
+    yield "weighted sum", partial(_weighted, {"weights": 200_000_000, "measure": "income", "steps": 1000})
+    yield "sum beyond 64 bits", partial(_weighted, {"weights": 10**15, "measure": "income", "steps": 9000})
+    yield "weighted counts by sex", partial(_weighted, {"weights": 10**9, "by": ["sex"]})
+    yield "points of a lattice", _points
+    yield "groups of people", lambda side: _groups(side.data)
     tiers = Roster.tiers({"strict": 0.01, "open": 1.0}, column="consent")
-    yield "tiers", lambda rows, roster: _groups(rows, tiers)
+    yield "tiers", lambda side: _groups(open_table(**side.rows, schema=SCHEMA, budgets=tiers))
     for most in (1, 3):
-        yield f"at most {most} rows a person", lambda rows, roster, most=most: _capped(rows, roster, most)
+        yield f"at most {most} rows a person", partial(_capped, most)
 
 
-def _open(rows: Source, budgets: Roster | str = "epsilon", schema: Schema = SCHEMA) -> Any:
-    return open_table(**rows, schema=schema, budgets=budgets)
+def _counts(columns: list[str], side: _Side) -> Any:
+    return reveal(side.data.counts(columns)).tolist()
+
+
+def _count(text: str, side: _Side) -> int:
+    return reveal(side.data.count(text))
+
+
+def _weighted(asked: dict[str, Any], side: _Side) -> Any:
+    found: Any = reveal(side.data.weighted_sums(**asked))
+    return np.asarray(found).tolist()
 
 
 def _lists(arrays: Any) -> list[Any]:
     return [array.tolist() for array in arrays]
 
 
-def _margins(rows: Source) -> list[Any]:
-    import numpy as np
-
-    read = PersonalTable(_open(rows)).margins(["age", "sex", "smoker"])
+def _margins(side: _Side) -> list[Any]:
+    read = PersonalTable(side.data).margins(["age", "sex", "smoker"])
     return [reveal(read(np.array([1]), axes)).tolist() for axes in ((0, 1, 2), (2, 0), ())]
 
 
-def _points(rows: Source) -> Any:
-    import numpy as np
-
-    found = reveal(_open(rows).points("income", steps=100))
+def _points(side: _Side) -> Any:
+    found = reveal(side.data.points("income", steps=100))
     return np.bincount(found.points, found.counts, minlength=101).tolist()
 
 
-def _groups(rows: Source, budgets: Roster) -> list[Any]:
-    data = _open(rows, budgets)
+def _groups(data: Dataset) -> list[Any]:
     people = data.person_budgets()
     return [people.levels.tolist(), people.counts.tolist(), reveal(data.group_sums(people, where="sex = 'F'")).tolist()]
 
 
-def _capped(rows: Source, roster: Source, most: int) -> list[Any]:
+def _capped(most: int, side: _Side) -> list[Any]:
     """What does not depend on which rows of a person were kept."""
-    budgets = Roster.table(roster["source"], table=roster.get("table"), person="patient", epsilon="budget")
-    data = _open(rows, budgets, Schema(SCHEMA.columns, PrivacyUnit(person="patient", rows_per_person=most)))
+    source, table = side.roster["source"], side.roster.get("table")
+    budgets = Roster.table(source, table=table, person="patient", epsilon="budget")
+    schema = Schema(SCHEMA.columns, PrivacyUnit(person="patient", rows_per_person=most))
+    data = open_table(**side.rows, schema=schema, budgets=budgets)
     people = budgets.head_counts()
     return [
         people.levels.tolist(),
@@ -185,7 +198,7 @@ def _scratch(backend: Any, url: str, scratch: str, columns: dict[str, tuple[str,
     name = f"{fresh_name('sfumato_check')}_{os.getpid()}"
     database = place[0] if len(place) == 1 else place
     try:
-        backend.create_table(name, literal_rows(columns), database=database)
+        backend.create_table(name, literal_rows(columns, backend.name), database=database)
     except Exception as error:
         kind = type(error).__name__
     else:
@@ -195,6 +208,4 @@ def _scratch(backend: Any, url: str, scratch: str, columns: dict[str, tuple[str,
             with suppress(Exception):
                 backend.drop_table(name, database=database)
         return
-    raise InputError(
-        f"no table could be made in {scratch!r} at {describe(url)} ({kind}); name a schema that you may write to"
-    )
+    raise InputError(f"cannot make a table in {scratch!r} at {describe(url)} ({kind}); name a schema that you may write to")
