@@ -22,7 +22,7 @@ from sfumato.privacy.integers import whole_numbers
 from sfumato.tables.capping import lowest_of_each
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.counting import cell_columns, has_cells
-from sfumato.tables.lattice import Lattice, on_lattice
+from sfumato.tables.lattice import Lattice
 from sfumato.tables.predicates import Where
 from sfumato.tables.raw_groups import budget_grouping, coded_groups, raw_tiers
 from sfumato.tables.rows import exactly, exactly_counted, granted_rows
@@ -126,8 +126,7 @@ def has_value(dataset: Dataset, measure: Measured | None, columns: Any) -> list[
 
 
 def _value(dataset: Dataset, measure: Measured, columns: Any) -> Expr:
-    number = dataset.schema[measure.column].number(columns[measure.column])
-    return on_lattice(number, measure.lattice, measure.base)
+    return dataset.schema[measure.column].point(columns[measure.column], measure.lattice, measure.base)
 
 
 def plain(dataset: Dataset, measure: Measured, where: Where) -> Exact[int]:
