@@ -18,7 +18,6 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import sfumato as sf
 from sfumato.bench.spark_server import spark_server
 from sfumato.demo import write_clinic
 from sfumato.demo.clinic import TIERS, WARDS
@@ -70,6 +69,8 @@ def run(rows: int = 10_000_000, partitions: int = 200, progress: Callable[[str],
 
 def released(url: str, rows: int, progress: Callable[[str], None]) -> list[Fetched]:
     """Every release of the demo's plans, on tables that `make_tables` made; the rows that each fetched are checked."""
+    import sfumato as sf
+
     made = []
     with tempfile.TemporaryDirectory() as name:
         folder = write_clinic(Path(name), patients=1000).parent  # its schemas and plans; the tables are the server's
@@ -79,8 +80,9 @@ def released(url: str, rows: int, progress: Callable[[str], None]) -> list[Fetch
             opened = sf.open(url, schema=plan.schema(), table=table, ledger=folder / f"{table}.spark", name=table, **about)
             for request in plan.releases:
                 seen = Fetched(request.name, most_rows(plan.schema(), request))
+                kind: Any = request.kind
                 with watched(seen):
-                    opened.release(request.kind, **_given(request))
+                    opened.release(kind, **_given(request))
                 check(seen)
                 progress(
                     f"{seen.release}: {seen.seconds:.1f} s, {seen.most_rows:,} of {seen.cells:,} cells, {seen.size:,} bytes"
