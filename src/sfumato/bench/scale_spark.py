@@ -24,6 +24,7 @@ from sfumato.demo.clinic import TIERS, WARDS
 from sfumato.errors import SfumatoError
 from sfumato.offers import Request
 from sfumato.releases import load
+from sfumato.releases import open as open_table
 from sfumato.tables import Roster, Schema
 from sfumato.tables.engines import Engine
 from sfumato.tables.spark_engine import backend_at
@@ -69,15 +70,15 @@ def run(rows: int = 10_000_000, partitions: int = 200, progress: Callable[[str],
 
 def released(url: str, rows: int, progress: Callable[[str], None]) -> list[Fetched]:
     """Every release of the demo's plans, on tables that `make_tables` made; the rows that each fetched are checked."""
-    import sfumato as sf
-
     made = []
     with tempfile.TemporaryDirectory() as name:
         folder = write_clinic(Path(name), patients=1000).parent  # its schemas and plans; the tables are the server's
         for plan_file, about in (("plan.toml", _clinic(url)), ("every.toml", {"epsilon": 40, "rows": rows})):
             plan = load(folder / plan_file)
             table = "clinic" if plan_file == "plan.toml" else "visits"
-            opened = sf.open(url, schema=plan.schema(), table=table, ledger=folder / f"{table}.spark", name=table, **about)
+            opened = open_table(
+                url, schema=plan.schema(), table=table, ledger=folder / f"{table}.spark", name=table, **about
+            )
             for request in plan.releases:
                 seen = Fetched(request.name, most_rows(plan.schema(), request))
                 kind: Any = request.kind
