@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,12 +19,14 @@ from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
 from sfumato.privacy.integers import whole_numbers
+from sfumato.tables.capping import lowest_of_each
 from sfumato.tables.columns import Column, Expr
-from sfumato.tables.counting import cell_columns
+from sfumato.tables.counting import cell_columns, has_cells
 from sfumato.tables.lattice import Lattice, on_lattice
 from sfumato.tables.predicates import Where
 from sfumato.tables.raw_groups import budget_grouping, coded_groups, raw_tiers
-from sfumato.tables.rows import exactly, rows_in_use
+from sfumato.tables.rows import exactly, exactly_counted, granted_rows
+from sfumato.tables.weighing import number_of
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 2**32
 INT64 = 2**63
+FEW_GROUPS = 1024  # that rows can be told apart by, by comparisons
 Integers = NDArray[np.int64]
 T = TypeVar("T")
 
@@ -107,10 +111,18 @@ def _measured(
         table = rows.select(key=rows["key"], value=value, **cell_columns(by, columns, dataset.schema))
         return add_up(table, table["value"])
 
+    def needs(columns: dict[str, Column]) -> list[Expr]:
+        return has_cells(by, columns, dataset.schema) + has_value(dataset, measure, columns)
+
     roster = dataset.roster
     raw = raw or raw_tiers(dataset)
     names = [*by, *([measure.column] if measure else [])]
-    return exactly(dataset, names, where, read, budgets=True, raw=raw)
+    return exactly(dataset, names, where, read, budgets=True, raw=raw, needs=needs)
+
+
+def has_value(dataset: Dataset, measure: Measured | None, columns: Any) -> list[Expr]:
+    """What must be true of a row for it to add anything: the `measure`, if there is one, is not missing."""
+    return [] if measure is None else [dataset.schema[measure.column].number(columns[measure.column]).notnull()]
 
 
 def _value(dataset: Dataset, measure: Measured, columns: Any) -> Expr:
@@ -127,7 +139,7 @@ def plain(dataset: Dataset, measure: Measured, where: Where) -> Exact[int]:
         found = dataset.engine.fetch(table.aggregate(total=_total(table["value"], wide)))
         return sum(_integers(found["total"]))
 
-    return exactly(dataset, [measure.column], where, read)
+    return exactly(dataset, [measure.column], where, read, needs=partial(has_value, dataset, measure))
 
 
 # ------------------------------------------------------------------------------------------------ per person group
@@ -135,9 +147,9 @@ def plain(dataset: Dataset, measure: Measured, where: Where) -> Exact[int]:
 
 def head_counts(dataset: Dataset) -> PersonBudgets:
     """People per budget, read from the table itself."""
-    rows, _ = rows_in_use(dataset, (), None, budgets=True)
+    rows = granted_rows(dataset)
     if dataset.schema.unit.person is not None:
-        rows = rows.group_by("person").agg(key=rows["key"].min())
+        rows = lowest_of_each(rows)
     return dataset.roster.summary(dataset.engine.fetch(rows.group_by("key").agg(n=rows.count())))
 
 
@@ -150,6 +162,8 @@ def group_sums(dataset: Dataset, people: PersonBudgets, measure: Measured | None
     roster = dataset.roster
     if measure is not None:
         check_sums(measure)
+    if not roster.tiers_nano and people.groups <= FEW_GROUPS:
+        return _few_group_sums(dataset, people, measure, where)
     raw = roster.in_table and not roster.tiers_nano and dataset.schema.unit.person is None
 
     def add_up(table: Expr, value: Expr) -> Integers:
@@ -163,7 +177,22 @@ def group_sums(dataset: Dataset, people: PersonBudgets, measure: Measured | None
         np.add.at(sums, groups[groups >= 0], totals[groups >= 0])
         return sums
 
+    if measure is None and dataset.schema.unit.person is not None:
+        return exactly_counted(dataset, where, lambda each: add_up(each, each["value"]), budgets=True)
     return _measured(dataset, where, measure, (), add_up, raw=raw)
+
+
+def _few_group_sums(dataset: Dataset, people: PersonBudgets, measure: Measured | None, where: Where) -> Exact[Integers]:
+    """The same where there are few groups: the engine tells a row's group, so that a line per group comes back."""
+
+    def add_up(table: Expr, _value: Expr) -> Integers:
+        table = table.mutate(group=number_of(table["key"], people.levels))
+        found = dataset.engine.fetch(table.group_by("group").agg(total=table["value"].sum()))
+        sums = np.zeros(people.groups + 1, dtype=np.int64)
+        sums[_int64(found["group"])] = _int64(found["total"])
+        return sums[1:]
+
+    return _measured(dataset, where, measure, (), add_up)
 
 
 def group_cells(
