@@ -8,7 +8,7 @@ run unchanged on an array in a test and on ten million rows in a database.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -42,6 +42,13 @@ class Reader(Protocol):
         """`weighted_sum` for each of several `weights`; over the same records."""
         first, *rest = (self.weighted_sum(each) for each in weights)
         return first.zip(*rest)
+
+    def part_sums(self, parts: Integers, weights: Integers) -> Exact[list[int]]:
+        """``Σ over records of weights[group] * measure`` for every part.
+
+        `parts` numbers the part of each group, -1 for none; `weights` has an integer for each group.
+        """
+        return self.group_sums().map(lambda found: _per_part(fitted(found, parts.size), parts, weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +213,16 @@ class DatasetReader(Reader):
     def weighted_sums(self, weights: Sequence[Integers]) -> Exact[tuple[int, ...]]:
         return self._table.weighted_sums(weights, where=self.where, measure=self.measure, steps=self.steps, base=self.base)
 
+    def part_sums(self, parts: Integers, weights: Integers) -> Exact[list[int]]:
+        people = self.levels
+        if people is None or people.names is not None:
+            return super().part_sums(parts, weights)
+        # Neighbours in one part with one weight are one group: their sums are asked for, not those of every budget.
+        starts = np.flatnonzero(np.append(True, (np.diff(parts) != 0) | (np.diff(weights) != 0)))
+        few = PersonBudgets(people.levels[starts], np.zeros_like(starts))
+        found = replace(self, levels=few).group_sums()
+        return found.map(lambda sums: _per_part(sums, parts[starts], weights[starts]))
+
     @property
     def _table(self) -> PersonalTable:
         return PersonalTable(self.dataset, self.levels)
@@ -249,6 +266,12 @@ class Together(Reader):
                 return self._found[place]
         return self.reader.weighted_sum(weights)
 
+    def weighted_sums(self, weights: Sequence[Integers]) -> Exact[tuple[int, ...]]:
+        return self.reader.weighted_sums(weights)
+
+    def part_sums(self, parts: Integers, weights: Integers) -> Exact[list[int]]:
+        return self.reader.part_sums(parts, weights)
+
     def group_sums(self) -> Exact[Integers]:
         return self.reader.group_sums()
 
@@ -281,6 +304,14 @@ def fitted(groups: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     if len(groups) == count:
         return groups
     return np.concatenate([groups[:count], np.zeros((max(0, count - len(groups)), *groups.shape[1:]), dtype=np.int64)])
+
+
+def _per_part(sums: Integers, parts: Integers, weights: Integers) -> list[int]:
+    """Sums times weights, added up by part as Python's integers."""
+    products = sums.astype(object) * weights.astype(object)
+    found = np.zeros(int(parts.max(initial=-1)) + 1, dtype=object)
+    np.add.at(found, parts[parts >= 0], products[parts >= 0])
+    return [int(total) for total in found]
 
 
 def _records(groups: ArrayLike, values: ArrayLike) -> Exact[tuple[Integers, Integers]]:

@@ -101,7 +101,10 @@ class PersonalTable:
         steps: int | None = None,
         base: int = 0,
     ) -> Exact[tuple[int, ...]]:
-        """`weighted_sum` for each of several `weights`, from one query over the same rows."""
+        """`weighted_sum` for each of several `weights`, from one query over the same rows.
+
+        `where`, `measure`, `steps` and `base` are as for `group_sums`.
+        """
         lines = np.stack([self._checked(each) for each in weights])
         if self.budgets is None:
             plain = self.group_sums(where=where, measure=measure, steps=steps, base=base)
@@ -121,7 +124,10 @@ class PersonalTable:
     def weighted_tables(
         self, weights: Sequence[Integers], columns: Sequence[str], where: Where = None
     ) -> Exact[tuple[Integers, ...]]:
-        """`weighted_cells` for each of several `weights`, from one query over the same rows."""
+        """`weighted_cells` for each of several `weights`, from one query over the same rows.
+
+        `columns` and `where` are as there.
+        """
         self.dataset.schema.check_cells(columns)
         shape = self.dataset.schema.shape(columns)
         return self._weighted_lines(weights, columns, where).map(
@@ -131,7 +137,10 @@ class PersonalTable:
     def weighed_at_once(
         self, weights: Sequence[Integers], columns: Sequence[str], where: Where = None
     ) -> Callable[[Integers], Exact[Integers]]:
-        """`weighted_cells` as a function of one of the given `weights`, all of them from one query over the same rows."""
+        """`weighted_cells` as a function of one of the given `weights`, all of them from one query over the same rows.
+
+        `columns` and `where` are as there.
+        """
         found = self.weighted_tables(weights, columns, where)
 
         def weighed(asked: Integers) -> Exact[Integers]:

@@ -134,6 +134,11 @@ def _products(numbers: Sequence[Expr], measures: Mapping[str, Expr | None], wide
     return made
 
 
+def number_of(key: Expr, levels: Integers) -> Expr:
+    """How many of the `levels` a key reaches; of equal ones the last is its group."""
+    return _tree(key, levels, np.arange(1, levels.size + 1))
+
+
 def _tree(key: Expr, starts: Integers, values: Integers) -> Expr:
     """The number that a key has, by halving: every row is compared as often as the tree is deep."""
     import ibis
