@@ -40,6 +40,8 @@ def turn(database: str) -> Iterator[None]:
         _wait(place)
         yield
     finally:
+        with suppress(OSError):
+            fcntl.flock(place, fcntl.LOCK_UN)  # at once, even if a child that is being forked has a copy
         _let_go(place)
 
 
