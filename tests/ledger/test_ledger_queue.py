@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import stat
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +22,9 @@ from sfumato.privacy.charge import Charge
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))  # lines that no other test waits in
     made = Ledger.open(tmp_path / "clinic.ledger")
     made.register("clinic", epsilon=1)
     return made
@@ -89,7 +93,9 @@ def test_a_child_does_not_keep_its_parents_place(ledger: Ledger) -> None:
                 pass
             os._exit(code)
         assert os.waitpid(child, 0)[1] == 0
-        other = os.open(ledger.location + turns.ENDING, os.O_RDONLY)
+        line = turns.line_of(ledger.location)
+        assert line is not None
+        other = os.open(line, os.O_RDONLY)
         with pytest.raises(BlockingIOError):  # and does not end its parent's turn
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -100,12 +106,17 @@ def _no_flock(_ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "fcntl", None)
 
 
-def _no_file(ledger: Ledger, _monkeypatch: pytest.MonkeyPatch) -> None:
-    queue = Path(ledger.location + turns.ENDING)
-    queue.unlink()
-    queue.mkdir()
-    queue.rmdir()
-    queue.symlink_to(queue.parent / "nowhere" / "at all")
+def _no_file(_ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: os.devnull)
+
+
+def _not_ours(_ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = turns.tempfile.gettempdir()
+    stranger = os.path.join(mine, f"sfumato-{os.geteuid()}")
+    assert turns.line_of("x") is not None
+    monkeypatch.setattr(turns.os, "lstat", lambda path: os.stat_result([stat.S_IFDIR | 0o777, 0, 0, 1, 4711, 0, 0, 0, 0, 0]))
+    assert turns.line_of("x") is None
+    assert os.path.isdir(stranger)
 
 
 def _refused(_ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +130,7 @@ def _refused(_ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "fcntl", Refusing)
 
 
-@pytest.mark.parametrize("trouble", [_no_flock, _no_file, _refused])
+@pytest.mark.parametrize("trouble", [_no_flock, _no_file, _not_ours, _refused])
 def test_where_nobody_can_queue_charges_go_on_without(
     ledger: Ledger, trouble: Callable[[Ledger, pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
