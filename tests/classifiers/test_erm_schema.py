@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse, stats
+from scipy import stats
 
 from sfumato.classifiers.linear.erm import PrivateLogisticRegression, PrivateSVM
 from sfumato.classifiers.linear.features import Indicators
@@ -13,6 +13,7 @@ from sfumato.classifiers.linear.objective import calibrate, minimise
 from sfumato.classifiers.linear.output_perturbation import OutputPerturbation
 from sfumato.errors import InputError
 from sfumato.privacy import NANO, Seeded, noise
+from sfumato.privacy.coded_rows import CodedColumn, CodedRows
 from sfumato.privacy.objective import Objective, loss_bend, loss_slope
 from sfumato.privacy.optimum import Perturbation
 from sfumato.records.levels import Levels
@@ -30,7 +31,7 @@ SCHEMA = Schema({"age": Numeric(0, 80, bins=8), "job": Categorical(["a", "b", "c
 def test_every_row_is_as_short_as_the_noise_assumes(signal):
     features = Indicators.for_signal(TAXONOMIES, signal)
     leaves = np.array(list(product(range(-1, 4), range(-1, 2), range(-1, 3))))
-    rows = features.rows(leaves).toarray()
+    rows = features.rows(leaves).matrix()
     assert np.linalg.norm(rows, axis=1).max() <= 1
     assert np.abs(rows).sum(axis=1).max() <= features.length
     # The bounds are met, not only kept.
@@ -91,12 +92,18 @@ def test_the_lesser_noise_is_taken():
     assert calibrate(NANO, kind="logistic", dimension=30, length=4.0).length is None
 
 
-def test_sparse_and_dense_rows_have_the_same_minimum():
+def test_coded_and_plain_rows_have_the_same_minimum():
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(200, 4)) * (rng.random((200, 4)) < 0.4)
-    weights, b = rng.uniform(0, 1, 200), rng.normal(size=4)
-    dense, thin = (Objective("logistic", r, weights, 0.7) for r in (rows, sparse.csr_array(rows)))
-    np.testing.assert_allclose(minimise(thin, b), minimise(dense, b), rtol=1e-6)
+    columns = [
+        CodedColumn(np.array([-0.4, 0.1, 0.4, 0.0]), 0, line=True),
+        CodedColumn(np.array([0.5, 0.6, 0.0]), 1, line=False),
+    ]
+    coded = CodedRows.of(columns, [rng.integers(0, 4, 200), rng.integers(0, 3, 200)])
+    coded = coded.beside(rng.integers(-1, 2, 200).astype(np.int8))
+    plain = coded.matrix() * coded.sides[:, None]
+    weights, b = rng.uniform(0, 1, 200), rng.normal(size=3)
+    made, same = (Objective("logistic", r, weights, 0.7) for r in (coded, plain))
+    np.testing.assert_allclose(minimise(made, b), minimise(same, b), rtol=1e-6)
 
 
 def _table(n=4000, seed=0):

@@ -7,11 +7,11 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from sfumato.classifiers.linear.objective import minimise
 from sfumato.errors import BudgetError, PrivacyError
 from sfumato.privacy import NANO, Charge, Exact, Meter, Seeded
+from sfumato.privacy.coded_rows import CodedColumn, CodedRows
 from sfumato.privacy.objective import WIDE, Objective
 from sfumato.privacy.optimum import Perturbation, certified
 
@@ -22,7 +22,9 @@ def true_gradient(objective, f, noise):
     """In decimals, far beyond float64."""
     with localcontext() as context:
         context.prec = 60
-        rows = np.asarray(objective.signed.toarray() if sparse.issparse(objective.signed) else objective.signed)
+        rows = objective.rows.matrix() if isinstance(objective.rows, CodedRows) else objective.rows.matrix
+        if objective.rows.sides is not None:
+            rows = rows * objective.rows.sides[:, None]
         total = [
             Decimal(float(b)) + Decimal(float(objective.penalty)) * Decimal(float(x)) for b, x in zip(noise, f, strict=True)
         ]
@@ -37,20 +39,36 @@ def true_gradient(objective, f, noise):
         return total
 
 
-def random_objective(kind, seed, n=60, d=4, thin=False):
+def coded_rows(draw, n, d):
+    """Rows of lines and of indicators with `d` places, some values not known, on either side or none."""
+    columns, start = [], 0
+    while start < d:
+        line = bool(draw.random() < 0.4)
+        size = int(draw.integers(2, 9)) if line else min(int(draw.integers(1, 9)), d - start)
+        columns.append((np.append(draw.uniform(-1, 1, size), 0.0), start, line))
+        start += 1 if line else size
+    made = [CodedColumn(values / np.sqrt(len(columns)), at, line) for values, at, line in columns]
+    rows = CodedRows.of(made, [draw.integers(0, c.values.size, n) for c in made])
+    return rows.beside(draw.integers(-1, 2, n).astype(np.int8))
+
+
+def random_objective(kind, seed, n=60, d=4, coded=False):
     draw = np.random.default_rng(seed)
-    rows = draw.normal(size=(n, d)) * (draw.random((n, d)) < 0.6)
-    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
-    made = Objective(kind, sparse.csr_array(rows) if thin else rows, draw.uniform(0, 1e4, n), 0.01)
+    if coded:
+        rows = coded_rows(draw, n, d)
+    else:
+        rows = draw.normal(size=(n, d)) * (draw.random((n, d)) < 0.6)
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+    made = Objective(kind, rows, draw.uniform(0, 1e4, n), 0.01)
     return made, draw.normal(size=d) * 10 ** draw.uniform(-2, 2), draw.normal(size=d)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("thin", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("coded", [False, True], ids=["numbers", "codes"])
 @pytest.mark.parametrize("numbers", [np.float64, WIDE], ids=["float64", "wide"])
-def test_a_gradient_is_as_near_to_the_true_one_as_it_says(kind, thin, numbers):
+def test_a_gradient_is_as_near_to_the_true_one_as_it_says(kind, coded, numbers):
     for seed in range(12):
-        objective, f, noise = random_objective(kind, seed, thin=thin, d=4 + 20 * (seed % 3))
+        objective, f, noise = random_objective(kind, seed, coded=coded, d=4 + 20 * (seed % 3))
         found, error = objective.gradient(f, noise, numbers=numbers)
         true = true_gradient(objective, f, noise)
         off = float(sum((Decimal(float(a)) - b) ** 2 for a, b in zip(found, true, strict=True)).sqrt())
@@ -109,14 +127,19 @@ def test_a_million_rows(kind):
     assert np.linalg.norm(gradient.astype(float)) <= by.within
 
 
-@pytest.mark.parametrize("thin", [False, True], ids=["dense", "sparse"])
-def test_many_features_and_large_coefficients_are_certified_in_wider_numbers(thin):
+@pytest.mark.parametrize("coded", [False, True], ids=["numbers", "codes"])
+def test_many_features_and_large_coefficients_are_certified_in_wider_numbers(coded):
     kind = "huber"
     draw = np.random.default_rng(0)
     d, rows = 80, 2_000_000
-    signed = draw.normal(size=(400, d)) + 0.3 * draw.normal(size=d)
-    signed /= np.linalg.norm(signed, axis=1, keepdims=True) * (1 + 1e-12)
-    objective = Objective(kind, sparse.csr_array(signed) if thin else signed, np.full(400, rows / 400), 0.1)
+    if coded:
+        columns = [CodedColumn(np.append(draw.uniform(0.9, 1, 300) / np.sqrt(d), 0.0), j, line=True) for j in range(d)]
+        signed = CodedRows.of(columns, [draw.integers(0, 300, 400) for _ in columns])
+        signed = signed.beside(np.where(draw.random(400) < 0.7, 1, -1).astype(np.int8))
+    else:
+        signed = draw.normal(size=(400, d)) + 0.3 * draw.normal(size=d)
+        signed /= np.linalg.norm(signed, axis=1, keepdims=True) * (1 + 1e-12)
+    objective = Objective(kind, signed, np.full(400, rows / 400), 0.1)
     by = Perturbation(kind, d, 0.1, 1.0, rows=rows)
     noise = by.draw(Seeded(3))
     point = by.minimum(objective, minimise, noise)

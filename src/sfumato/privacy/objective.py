@@ -8,28 +8,30 @@ NumPy does along a contiguous axis: halves, down to runs of 128 with 8 sums each
 times the sum of their sizes; in any order by at most ``u n`` times it. So the margin ``z·f`` of k terms is off by at most
 ``δ = u t(k) Σ_j |z_j f_j|``, where t is the smaller of the two, which moves the slope by at most δ times the largest second
 derivative within δ of the margin. Evaluating the slope adds 4 u (the hyperbolic tangent is assumed within 4 units in the
-last place), its weight u, the sums over the rows of a block and over the blocks ``42 + log2 n`` together. A row has norm at
-most one, so the error has at most norm ``Σ_u w_u (u (47 + log2 n) + c_u δ_u)``; adding penalty and noise costs a few u more.
+last place), its weight u, the sums over the rows of a block and over the blocks ``r = 42 + log2 n`` together. A row has norm
+at most one, so the error has at most norm ``Σ_u w_u (u (5 + r) + c_u δ_u)``; adding penalty and noise costs a few u more.
 `Objective.gradient` returns that number, a little widened for its own rounding. In `WIDE` numbers (80 bits on most machines)
-u is 2**-64.
+u is 2**-64. Rows of indicators are added up in another way, with another r and t: `coded_rows`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sfumato.privacy.coded_rows import CodedRows
+from sfumato.privacy.rows import Floats as Floats
+from sfumato.privacy.rows import NumberRows, blocks
+
 LossKind = Literal["logistic", "huber"]
 
 HALF_WIDTH = 0.5
 CURVATURE: dict[str, float] = {"logistic": 0.25, "huber": 1 / (2 * HALF_WIDTH)}
-_BLOCK = 1 << 14
 WIDE: type[Any] = np.longdouble
 _WIDEN = 1 + 2.0**-10
 
@@ -75,7 +77,7 @@ class Objective:
     Parameters
     ----------
     kind : "logistic" or "huber"
-    signed : array or sparse matrix
+    signed : array, NumberRows or CodedRows
         The rows ``y x``, each of Euclidean norm at most one.
     weights : float array
         What each row weighs.
@@ -91,71 +93,76 @@ class Objective:
     """
 
     kind: LossKind
-    signed: Any
+    signed: Floats | NumberRows | CodedRows
     weights: Floats
     penalty: float
 
+    @cached_property
+    def rows(self) -> NumberRows | CodedRows:
+        """The rows, and beside them their sides."""
+        return NumberRows(self.signed) if isinstance(self.signed, np.ndarray) else self.signed
+
     def value(self, f: Floats, noise: Floats) -> float:
         """The objective at `f`, with the noise ``b·f``."""
-        loss = loss_value(self.kind, self.signed @ f)
-        return float(np.dot(self.weights, loss) + 0.5 * self.penalty * f @ f + noise @ f)
+        loss = sum(float(self.weights[part] @ loss_value(self.kind, margin)) for part, margin in self._margins(f))
+        return float(loss + 0.5 * self.penalty * f @ f + noise @ f)
 
-    def newton(self, f: Floats, noise: Floats) -> tuple[Floats, Floats]:
-        """Gradient, as fast as it comes, and Newton step at `f`."""
-        margin = self.signed @ f
-        slope = loss_slope(self.kind, margin)
-        gradient = np.asarray(self.signed.T @ (self.weights * slope) + self.penalty * f + noise)
-        return gradient, np.linalg.solve(self._penalised(loss_bend(self.kind, margin)), gradient)
+    def slope(self, f: Floats, noise: Floats) -> Floats:
+        """The gradient, as fast as it comes: where to go, and not where one is."""
+        pieces: list[Floats] = []
+        for part, margin in self._margins(f):
+            found = self.rows.collected(part, self._sided(self.weights[part] * loss_slope(self.kind, margin), part))
+            pieces = [a + b for a, b in zip(pieces, found, strict=True)] if pieces else found
+        return (self.rows.unpacked(pieces) if pieces else 0.0) + self.penalty * f + noise
 
     def hessian(self, f: Floats) -> Floats:
         """The matrix of second derivatives at `f`."""
-        return self._penalised(loss_bend(self.kind, self.signed @ f))
+        gram = self.rows.gram(self._bends(f))
+        gram[np.diag_indices_from(gram)] += self.penalty
+        return gram
+
+    def curvatures(self, f: Floats) -> Floats:
+        """The diagonal of the same."""
+        return self.rows.squares(self._bends(f)) + self.penalty
+
+    def thinned(self, step: int) -> Objective:
+        """Of every so many-th row alone, which weigh as much as all did."""
+        weights = self.weights[::step]
+        some = float(weights.sum())
+        return replace(
+            self, signed=self.rows[::step], weights=weights * (float(self.weights.sum()) / some if some > 0 else 1.0)
+        )
 
     def gradient(self, f: Floats, noise: Floats, *, numbers: type[Any] = np.float64) -> tuple[Floats, float]:
         """The gradient at `f`, with the noise, and how far from the true one its norm may be; computed in these numbers."""
         ulp = float(np.finfo(numbers).eps) / 2
-        at, n = f.astype(numbers), self.weights.size
+        at = f.astype(numbers)
         parts, moved = [np.zeros(f.size, dtype=numbers)], 0.0
-        sums = self._dense_sums if isinstance(self.signed, np.ndarray) else self._sparse_sums
-        for part, margin, slope, weights, reach in sums(at):
-            parts.append(part)
+        margins = self.rows.careful_margins(at)
+        for part in blocks(self.weights.size):
+            plain, reach = margins(part)
+            margin, weights = self._sided(plain, part), self.weights[part]
+            slope = loss_slope(self.kind, margin)
+            parts.append(self.rows.careful_sum(part, self._sided(weights * slope, part)))
             moved += float(weights @ _slope_error(self.kind, margin, slope, np.asarray(reach * ulp, dtype=np.float64), ulp))
         total = np.ascontiguousarray(np.transpose(parts)).sum(axis=1)
         heavy = float(self.weights.sum())
         last = heavy + self.penalty * float(np.linalg.norm(f)) + float(np.linalg.norm(noise))
-        error = ulp * (heavy * (47 + math.log2(1 + n)) + 4 * last) + moved
+        error = ulp * (heavy * (5 + self.rows.roundings) + 4 * last) + moved
         gradient = np.asarray(total + self.penalty * at + noise, dtype=np.float64)
         return gradient, (error + 2.0**-53 * float(np.linalg.norm(gradient))) * _WIDEN
 
-    def _dense_sums(self, f: NDArray[Any]) -> Iterator[tuple[Any, Any, Any, Floats, Any]]:
-        """Block by block: the sum of the slopes times the rows, margins, slopes, weights, and the reach of the rounding."""
-        k = f.size
-        terms = min(k, k / 8 + 11, 21 + math.log2(k))
-        for start in range(0, self.weights.size, _BLOCK):
-            rows, weights = self.signed[start : start + _BLOCK].astype(f.dtype), self.weights[start : start + _BLOCK]
-            each = rows * f
-            margin = each.sum(axis=1)
-            slope = loss_slope(self.kind, margin)
-            part = np.multiply(rows.T, weights * slope, order="C").sum(axis=1)
-            yield part, margin, slope, weights, np.abs(each, out=each).sum(axis=1) * terms
+    def _margins(self, f: Floats) -> Iterator[tuple[slice, Floats]]:
+        margins = self.rows.margins(f)
+        return ((part, self._sided(margins(part), part)) for part in blocks(self.weights.size))
 
-    def _sparse_sums(self, f: NDArray[Any]) -> Iterator[tuple[Any, Any, Any, Floats, Any]]:
-        """The same, all rows at once."""
-        rows = self.signed.astype(f.dtype)
-        columns, longest = rows.tocsc(), int(np.diff(rows.indptr).max(initial=0))
-        margin = rows @ f
-        slope = loss_slope(self.kind, margin)
-        each, ends = columns.data * (self.weights * slope)[columns.indices], columns.indptr
-        part = np.array([each[ends[j] : ends[j + 1]].sum() for j in range(f.size)], dtype=f.dtype)
-        yield part, margin, slope, self.weights, abs(rows) @ np.abs(f) * longest
+    def _sided(self, numbers: NDArray[Any], part: slice) -> NDArray[Any]:
+        """Numbers times the sides of their rows, which rounds nothing."""
+        return numbers if self.rows.sides is None else numbers * self.rows.sides[part]
 
-    def _penalised(self, bend: Floats) -> Floats:
-        weights = self.weights * bend
-        if isinstance(self.signed, np.ndarray):
-            gram = np.asarray((self.signed * weights[:, None]).T @ self.signed)
-        else:
-            from scipy import sparse
-
-            gram = np.asarray((self.signed.T @ (sparse.diags_array(weights) @ self.signed)).toarray())
-        gram[np.diag_indices_from(gram)] += self.penalty
-        return gram
+    def _bends(self, f: Floats) -> Floats:
+        """The second derivative of every row's loss, times its weight; none for a row on no side."""
+        found = np.empty(self.weights.size)
+        for part, margin in self._margins(f):
+            found[part] = self.weights[part] * loss_bend(self.kind, margin)
+        return found if self.rows.sides is None else found * np.abs(self.rows.sides)

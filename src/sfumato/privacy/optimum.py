@@ -149,7 +149,7 @@ class Perturbation:
 
     def minimum(self, objective: Objective, solve: Solve, added: Floats) -> Floats:
         """The certified minimum of this objective with noise `added` to it, starting from what `solve` finds."""
-        described = (objective.kind, objective.penalty, objective.signed.shape[1])
+        described = (objective.kind, objective.penalty, objective.rows.shape[1])
         if described != (self.kind, self.penalty, self.dimension):
             raise PrivacyError("the objective is not the one that was priced: its loss, penalty or dimension differ")
         return certified(objective, solve(objective, added), added, within=self.within)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.privacy.coded_rows import CodedColumn, CodedRows
+from sfumato.privacy.integers import narrow
 from sfumato.records.levels import Levels
 
 Floats = NDArray[np.float64]
@@ -80,7 +83,7 @@ def _place_words(taxonomy: Levels) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Indicators:
-    """Sparse rows with one entry per column and a constant: short in ‖·‖₁ as well as in Euclidean norm.
+    """Rows with one entry per column and a constant: short in ‖·‖₁ as well as in Euclidean norm.
 
     A column is an indicator of its node at a level with at most `groups` nodes; with `lines` an ordered one is its place in
     [-1, 1] instead, and so is a column of two values. Every entry has at most the size s, the constant has a quarter of
@@ -117,15 +120,34 @@ class Indicators:
     @property
     def dimension(self) -> int:
         """The number of entries of a row."""
-        return int(self.rows(np.empty((0, len(self.taxonomies)), dtype=np.int32)).shape[1])
+        return int(self._columns[-1].places.stop)
 
-    def rows(self, leaves: NDArray[np.integer]) -> Any:
-        """The sparse matrix; a value that is not known has no entry."""
-        from scipy import sparse
+    def rows(self, leaves: NDArray[np.integer]) -> CodedRows:
+        """The rows as codes; a value that is not known (-1) adds nothing."""
+        return CodedRows.of(self._columns, self._codes(leaves))
 
-        parts = [self._column(leaves[:, j], taxonomy) for j, taxonomy in enumerate(self.taxonomies)]
-        parts.append(sparse.csr_array(np.full((len(leaves), 1), self.constant)))
-        return sparse.csr_array(sparse.hstack(parts))
+    @cached_property
+    def _columns(self) -> tuple[CodedColumn, ...]:
+        """What every column puts into a row; the constant comes last."""
+        made, start = [], 0
+        for taxonomy in self.taxonomies:
+            line = self._is_line(taxonomy)
+            if line:
+                known = (2.0 * np.arange(taxonomy.leaves) / max(1, taxonomy.leaves - 1) - 1.0) * self.unit
+            else:
+                known = np.full(taxonomy.sizes[self._level(taxonomy)], self.unit)
+            made.append(CodedColumn(np.append(known, 0.0), start, line))
+            start = made[-1].places.stop
+        return (*made, CodedColumn(np.array([self.constant, 0.0]), start, line=False))
+
+    def _codes(self, leaves: NDArray[np.integer]) -> Iterator[NDArray[np.integer]]:
+        """The code of every row in each column: a leaf's place on a line, or its node."""
+        for j, (taxonomy, column) in enumerate(zip(self.taxonomies, self._columns, strict=False)):
+            unknown = column.values.size - 1
+            node = np.arange(unknown) if column.line else taxonomy.maps[self._level(taxonomy)]
+            # Leaf -1 finds the last entry of this table.
+            yield np.append(node, unknown).astype(narrow(unknown)).take(leaves[:, j], mode="wrap")
+        yield np.zeros(len(leaves), dtype=np.uint8)
 
     def names(self) -> list[tuple[str, str]]:
         """What each entry of a row stands for: a column of the table and a value of it; the constant last."""
@@ -140,17 +162,6 @@ class Indicators:
     def unscaled(self, models: Floats) -> tuple[Floats, Floats]:
         """Coefficients and intercepts for indicators of size one."""
         return models[:, :-1] * self.unit, models[:, -1] * self.constant
-
-    def _column(self, column: NDArray[np.integer], taxonomy: Levels) -> Any:
-        from scipy import sparse
-
-        known = np.flatnonzero(column >= 0)
-        if self._is_line(taxonomy):
-            place = 2.0 * column[known] / max(1, taxonomy.leaves - 1) - 1.0
-            return sparse.csr_array((place * self.unit, (known, np.zeros_like(known))), shape=(len(column), 1))
-        level = self._level(taxonomy)
-        node = taxonomy.maps[level][column[known]]
-        return sparse.csr_array((np.full(known.size, self.unit), (known, node)), shape=(len(column), taxonomy.sizes[level]))
 
     def _is_line(self, taxonomy: Levels) -> bool:
         return taxonomy.leaves == 2 or (self.lines and taxonomy.edges is not None)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sfumato.classifiers.base import Floats, PrivateClassifier
 from sfumato.classifiers.linear.features import design
 from sfumato.classifiers.linear.objective import minimise
+from sfumato.classifiers.linear.scaling import signed_rows
 from sfumato.errors import InputError
 from sfumato.privacy import NANO, Exact, Meter
 from sfumato.privacy.objective import Objective
@@ -68,8 +69,7 @@ class OutputPerturbation(PrivateClassifier):
 
         def objective(c: int) -> Exact[Objective]:
             def signed(table: tuple[Floats, NDArray[np.integer]]) -> Objective:
-                sign = np.where(table[1] == c, 1.0, -1.0)
-                return Objective("logistic", table[0] * sign[:, None], np.ones(sign.size), penalty)
+                return Objective("logistic", signed_rows(table, c), np.ones(len(table[1])), penalty)
 
             return rows.map(signed)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
+from sfumato.privacy.coded_rows import CodedRows
+from sfumato.privacy.rows import NumberRows, blocks
 
 Floats = NDArray[np.float64]
 _INSIDE = 1 - 1e-12  # keeps rounding from pushing a row beyond norm one
@@ -62,15 +63,20 @@ class Scaling:
 
     def rows(self, X: Floats) -> Floats:
         """Rows with an intercept and Euclidean norm at most one."""
+        made = np.full((len(X), self.dimension), self._share)
+        for part in blocks(len(X)):
+            made[part, :-1] *= self._inside(X[part])
+        return made
+
+    def _inside(self, X: Floats) -> Floats:
+        """Every number brought to [-1, 1], or every row to norm one."""
         if self.most is None:
             inside = (np.clip(X, self.low, self.high) - (self.low + self.high) / 2) * (2 / (self.high - self.low))
-            inside = np.where(np.isnan(inside), 0.0, inside)
-        else:
-            inside = np.where(np.isfinite(X), X, 0.0)
-            top = np.abs(inside).max(axis=1, keepdims=True, initial=1.0)  # squares of larger numbers would overflow
-            inside = inside / top
-            inside = inside / np.maximum(np.linalg.norm(inside, axis=1, keepdims=True), self.most / top)
-        return np.asarray(np.hstack([inside, np.ones((len(X), 1))]) * self._share)
+            return np.where(np.isnan(inside), 0.0, inside)
+        inside = np.where(np.isfinite(X), X, 0.0)
+        top = np.abs(inside).max(axis=1, keepdims=True, initial=1.0)  # squares of larger numbers would overflow
+        inside = inside / top
+        return np.asarray(inside / np.maximum(np.linalg.norm(inside, axis=1, keepdims=True), self.most / top))
 
     def unscaled(self, models: Floats) -> tuple[Floats, Floats]:
         """Coefficients and intercepts in the units of X, for rows within the bounds."""
@@ -81,8 +87,8 @@ class Scaling:
         return slope, np.asarray(constant - slope @ ((self.low + self.high) / 2))
 
 
-def signed_rows(table: tuple[Any, NDArray[np.int64]], number: int) -> Any:
+def signed_rows(table: tuple[Floats | CodedRows, NDArray[np.integer]], number: int) -> NumberRows | CodedRows:
     """``y x``: plus for the class of this number, minus for another, nothing for none."""
     rows, codes = table
-    sign = np.where(codes < 0, 0.0, np.where(codes == number, 1.0, -1.0))[:, None]
-    return rows * sign if isinstance(rows, np.ndarray) else rows.multiply(sign).tocsr()
+    sides = np.where(codes < 0, 0, np.where(codes == number, 1, -1)).astype(np.int8)
+    return (NumberRows(rows) if isinstance(rows, np.ndarray) else rows).beside(sides)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.privacy.integers import narrow
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records, Table
 
@@ -144,12 +145,3 @@ class Rows:
         if (j, level) not in self.columns:
             self.columns[j, level] = t.maps[level].astype(narrow(t.sizes[level]))[self.leaves[j]]
         return self.columns[j, level]
-
-
-def narrow(size: int) -> type[np.integer]:
-    """The narrowest type that holds the numbers up to `size`.
-
-    >>> [narrow(n).__name__ for n in (255, 256, 65535, 65536, 1 << 31)]
-    ['uint8', 'uint16', 'uint16', 'int32', 'int64']
-    """
-    return np.uint8 if size < 1 << 8 else np.uint16 if size < 1 << 16 else np.int32 if size < 1 << 31 else np.int64
