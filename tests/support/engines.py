@@ -9,11 +9,10 @@ ENGINES = [
     "parquet",
     "polars",
     pytest.param("postgres", marks=pytest.mark.postgres),
-    pytest.param("spark", marks=pytest.mark.spark),
     pytest.param("spark-connect", marks=pytest.mark.spark),
 ]
-# The same DuckDB, which finds its rows elsewhere: the agreement suite is enough.
-MORE_ENGINES = ["duckdb_url", "s3"]
+# The same DuckDB, which finds its rows elsewhere, and the same Spark, asked another way: the agreement suite is enough.
+MORE_ENGINES = ["duckdb_url", "s3", pytest.param("spark", marks=pytest.mark.spark)]
 
 
 def names(engines: list) -> set[str]:

@@ -5,8 +5,6 @@ The same Java serves Spark Connect, on a port of the loopback address: two ways 
 
 from __future__ import annotations
 
-import shlex
-import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from sfumato.bench.spark_server import free_port, java_home
 
 SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # a short life: halves the work
@@ -26,36 +26,10 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
 }
 
-# Spark asks for a module that is not in the wheel's Java, and Java does not start when asked for a module it lacks.
-WRAPPER = """#!/bin/sh
-for word do
-  shift
-  [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"
-done
-exec {java} "$@"
-"""
-
-
-def free_port() -> int:
-    """A port of the loopback address that nobody listens to."""
-    with socket.socket() as tried:
-        tried.bind(("127.0.0.1", 0))
-        port: int = tried.getsockname()[1]
-        return port
-
 
 def connect_url(session: Any) -> str:
     """Where Spark Connect listens, on the Java of a session of ours."""
     return f"sc://127.0.0.1:{session.conf.get('spark.connect.grpc.binding.port')}"
-
-
-def java_home(folder: Path, java: Path) -> Path:
-    """A Java home in `folder` whose `java` is the given one without the module it lacks."""
-    program = folder / "bin" / "java"
-    program.parent.mkdir(parents=True)
-    program.write_text(WRAPPER.format(java=shlex.quote(str(java))), encoding="utf-8")
-    program.chmod(0o755)
-    return folder
 
 
 @contextmanager

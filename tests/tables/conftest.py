@@ -93,8 +93,17 @@ def put(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Put]:
             backend.drop_table(name)
         backend.disconnect()
     elif request.param == "spark-connect":
-        session = request.getfixturevalue("spark_connect")
-        yield lambda table: {"source": spark_frame(session, table)}
+        session, url = request.getfixturevalue("spark_connect"), request.getfixturevalue("spark_url")
+        shown: list[str] = []
+
+        def show(table: pa.Table) -> dict[str, Any]:
+            shown.append(f"sfumato_test_{next(_number)}")
+            spark_frame(session, table).createGlobalTempView(shown[-1])
+            return {"source": url, "table": f"global_temp.{shown[-1]}"}
+
+        yield show
+        for name in shown:
+            session.catalog.dropGlobalTempView(name)
     else:
         session = request.getfixturevalue("spark")
         yield lambda table: {"source": spark_frame(session, table)}

@@ -122,8 +122,9 @@ def test_the_answers_it_asks_for_are_the_rule_in_memory():
         assert place == math.floor((clamped - domain.low) / (domain.high - domain.low) * 10 + 0.5)
 
 
-def test_rows_of_constants_reach_an_engine_to_the_last_bit():
+@pytest.mark.parametrize("engine", ["duckdb", "pyspark"])
+def test_rows_of_constants_reach_an_engine_to_the_last_bit(engine):
     columns = {"x": ("float64", (0.1 + 0.2, -0.0, 5e-324, math.inf)), "n": ("int64", (2**63 - 1, None, 0, -1))}
-    found = ibis.duckdb.connect().to_pyarrow(engine_probe.literal_rows(columns)).to_pydict()
+    found = ibis.duckdb.connect().to_pyarrow(engine_probe.literal_rows(columns, engine)).to_pydict()
     assert sorted(map(repr, found["x"])) == sorted(map(repr, columns["x"][1]))
     assert sorted(found["n"], key=str) == sorted(columns["n"][1], key=str)

@@ -7,9 +7,9 @@ Columns with few values share a code of up to `_PACK` values, whose table is loo
 **How far sums are off.** Let u be half a unit in the last place. A product ``values[c] f_j`` is rounded once, and then goes
 through at most as many additions as a pack has columns, and as there are packs: with k of all three together, ``x·f`` is off
 by at most ``u k Σ_j |x_j f_j|``. A sum of rows times numbers s over a block of at most 2**14 rows is made of two: where all
-|s| < 2**e, each s is split into a multiple h of ``q = 2**(e - 38)`` and the rest l, |l| <= q/2. Sums of h in a block stay below
+|s| < 2**e, each s is a multiple h of ``q = 2**(e - 38)`` and a rest l, |l| <= q/2. Sums of h in a block stay below
 ``2**(e + 15) = 2**53 q``: float64 has them exactly, in any order. Those of l are off by at most ``2**-53 2**14 Σ|l|`` times
-rows of norm at most one, hence by ``2**-53 2**(e - 11)``: less than 2 u of the sum of all |s|, also where u is 2**-64. Then
+rows of norm at most one, hence by ``2**-53 2**(e - 11)``: at most 2 u of the sum of all |s|, also where u is 2**-64. Then
 come one rounding for h + l, one for the value, and along a line of L codes a pairwise sum: 21 + log2 L. Blocks are added
 pairwise: 21 + log2 of their number.
 """
@@ -196,7 +196,7 @@ class CodedRows:
     def roundings(self) -> float:
         """By how many half units a sum of `careful_sum` over all blocks may be off."""
         longest = max((column.values.size for column in self.columns if column.line), default=1)
-        return 45 + math.log2(longest) + math.log2(1 + self.shape[0] / BLOCK)
+        return 46 + math.log2(longest) + math.log2(1 + self.shape[0] / BLOCK)
 
     def gram(self, weights: Floats) -> Floats:
         """``Σ weight x xᵀ``, column by column: lines as numbers, indicators counted, two of them together."""

@@ -40,10 +40,10 @@ from sfumato.tables.sums import Measured
 class Dataset:
     """A table with its schema; made by `sfumato.tables.open`.
 
-    Rules for every method: names are columns of the schema; with a person column each call first keeps at most
-    `rows_per_person` rows of each person, chosen at random, then applies `where`; a row counts in a cell only if it
-    has a cell in every column asked for (see `sfumato.tables.domains`). Results are exact integers inside an `Exact`:
-    what public facts decide is refused at once, rows are read when a Meter opens it.
+    Rules for every method: names are columns of the schema; a row counts in a cell only if it has a cell in every column
+    asked for (see `sfumato.tables.domains`); with a person column each call keeps, of the rows that can count, at most
+    `rows_per_person` of each person, chosen at random (`sfumato.tables.capping`). Results are exact integers inside an
+    `Exact`: what public facts decide is refused at once, rows are read when a Meter opens it.
 
     People who granted nothing weigh nothing; in plain counts and sums they count, unless `roster_only` leaves them out.
 

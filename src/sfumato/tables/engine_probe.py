@@ -132,7 +132,7 @@ def _questions(engine: Engine) -> Any:
 
     schema = _schema()
     dataset = Dataset(source=None, schema=schema)
-    dataset.__dict__["engine"] = replace(engine, opened=literal_rows(_columns()))
+    dataset.__dict__["engine"] = replace(engine, opened=literal_rows(_columns(), engine.name))
     rows, columns = rows_in_use(dataset, schema.names, None)
     asked = {name: schema[name].code(columns[name]) for name in schema.names}
     number = schema["number"].number(columns["number"])
@@ -153,15 +153,23 @@ def _answers() -> list[dict[str, Any]]:
     return [dict(zip(told, row, strict=True)) for row in zip(*told.values(), strict=True)]
 
 
-def literal_rows(columns: Mapping[str, tuple[str, tuple[Any, ...]]]) -> Any:
-    """An Ibis table of constants, made by the query itself: by column its type and one value for each row."""
+def literal_rows(columns: Mapping[str, tuple[str, tuple[Any, ...]]], engine: str) -> Any:
+    """An Ibis table of constants, made by the query itself: by column its type and one value for each row.
+
+    A union of rows where that will do, which all engines know; Spark would compile what is computed once for each of them.
+    """
     import ibis
 
-    rows = [
-        _one_row({name: _literal(values[i], kind) for name, (kind, values) in columns.items()})
-        for i in range(len(next(iter(columns.values()))[1]))
-    ]
-    return ibis.union(*rows, distinct=False)
+    length = len(next(iter(columns.values()))[1])
+    if engine not in ("pyspark", "databricks"):
+        rows = [{name: _literal(values[i], kind) for name, (kind, values) in columns.items()} for i in range(length)]
+        return ibis.union(*map(_one_row, rows), distinct=False)
+    turns = ibis.range(0, length).unnest().name("_turn").as_table()
+    made = {
+        name: ibis.cases(*((turns["_turn"] == i, _literal(value, kind)) for i, value in enumerate(values))).cast(kind)
+        for name, (kind, values) in columns.items()
+    }
+    return turns.select(**made).view()  # or Ibis would put the constants in wherever a column is used
 
 
 def _one_row(literals: Mapping[str, Any]) -> Any:

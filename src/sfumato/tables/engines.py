@@ -92,34 +92,6 @@ class Engine:
             raise SchemaError(f"{what} {name!r} is not in the table (names are case-sensitive); {hint}")
         return self.table[name]
 
-    def cap_rows(self, expr: Any, *, person: str, rows: int, lowest: str | None = None) -> Any:
-        """At most `rows` rows per person, chosen at random, and none without a person.
-
-        Column `lowest`, if named, becomes its smallest value among all rows of the person: who declares several
-        budgets is bound by the smallest.
-        """
-        import ibis
-
-        known = expr.filter(expr[person].notnull())
-        if self.name == "polars":
-            return self._cap_polars(known, person, rows, lowest)
-        window = ibis.window(group_by=known[person])
-        turn = ibis.row_number().over(ibis.window(group_by=known[person], order_by=ibis.random()))
-        columns = {"_turn": turn} | ({lowest: known[lowest].min().over(window)} if lowest else {})
-        kept = known.mutate(**columns)
-        return kept.filter(kept["_turn"] < rows).drop("_turn")
-
-    def _cap_polars(self, expr: Any, person: str, rows: int, lowest: str | None) -> Any:
-        """The same for Ibis on Polars, which has no window functions; Polars itself does."""
-        pl = need("polars", "a cap on rows per person")
-        lazy = self.backend.compile(expr)
-        turn = pl.int_range(pl.len()).shuffle().over(person)
-        if lowest:
-            lazy = lazy.with_columns(pl.col(lowest).min().over(person))
-        # Collected here: a lazy frame would draw its random rows anew for every use.
-        kept = self._run(lazy.filter(turn < rows).collect)
-        return self.backend.create_table(f"_sfumato_rows_{next(_number)}", kept)
-
 
 def fresh_name(what: str) -> str:
     """A name that no other table on an engine has."""

@@ -16,11 +16,12 @@ from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.conditions import condition
+from sfumato.tables.counting import has_cells
 from sfumato.tables.lattice import on_lattice
 from sfumato.tables.predicates import Where, columns_of, parse_where
 from sfumato.tables.raw_groups import budget_grouping, coded_groups, raw_tiers
 from sfumato.tables.rows import exactly
-from sfumato.tables.sums import MAX_ROWS, Integers, Measured, _int64, _known_cells, groups_of_keys
+from sfumato.tables.sums import MAX_ROWS, Integers, Measured, _int64, _known_cells, groups_of_keys, has_value
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
@@ -78,4 +79,9 @@ def moments(
 
     names = [*by, *([] if measure is None else [measure.column]), *(() if hit is None else columns_of(hit))]
     raw, judged = people is not None and raw_tiers(dataset), () if hit is None else columns_of(hit)
-    return exactly(dataset, dict.fromkeys(names), where, read, budgets=people is not None, raw=raw, placed=judged)
+
+    def needs(columns: dict[str, Column]) -> list[Expr]:
+        return has_cells(by, columns, schema) + has_value(dataset, measure, columns)
+
+    about: Any = {"budgets": people is not None, "raw": raw, "placed": judged, "needs": needs}
+    return exactly(dataset, dict.fromkeys(names), where, read, **about)

@@ -13,6 +13,7 @@ from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
 from sfumato.privacy.integers import as_int64
 from sfumato.tables.columns import Column, Expr
+from sfumato.tables.counting import has_cells
 from sfumato.tables.lattice import Lattice, on_lattice
 from sfumato.tables.predicates import Where
 from sfumato.tables.raw_groups import Grouping, budget_grouping, coded_groups, raw_tiers
@@ -76,8 +77,11 @@ def point_counts(
         about = {"engine": engine.name, "keys": {**budget, "point": point}, "totals": {"n": None}}
         return _read(dataset, engine.fetch(coded_groups(rows, by, columns, dataset.schema, **about)), cells, people)
 
+    def needs(columns: dict[str, Column]) -> list[Expr]:
+        return [dataset.schema[column].number(columns[column]).notnull(), *has_cells(by, columns, dataset.schema)]
+
     raw = people is not None and raw_tiers(dataset)
-    return exactly(dataset, [column, *by], where, read, budgets=people is not None, raw=raw)
+    return exactly(dataset, [column, *by], where, read, budgets=people is not None, raw=raw, needs=needs)
 
 
 def _weighed(codes: Integers, totals: NDArray[Any]) -> PointCounts:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,12 +19,13 @@ from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
 from sfumato.privacy.integers import whole_numbers
+from sfumato.tables.capping import lowest_of_each
 from sfumato.tables.columns import Column, Expr
-from sfumato.tables.counting import cell_columns
+from sfumato.tables.counting import cell_columns, has_cells
 from sfumato.tables.lattice import Lattice, on_lattice
 from sfumato.tables.predicates import Where
 from sfumato.tables.raw_groups import budget_grouping, coded_groups, raw_tiers
-from sfumato.tables.rows import exactly, rows_in_use
+from sfumato.tables.rows import exactly, exactly_counted, granted_rows
 from sfumato.tables.weighing import number_of
 
 if TYPE_CHECKING:
@@ -109,10 +111,18 @@ def _measured(
         table = rows.select(key=rows["key"], value=value, **cell_columns(by, columns, dataset.schema))
         return add_up(table, table["value"])
 
+    def needs(columns: dict[str, Column]) -> list[Expr]:
+        return has_cells(by, columns, dataset.schema) + has_value(dataset, measure, columns)
+
     roster = dataset.roster
     raw = raw or raw_tiers(dataset)
     names = [*by, *([measure.column] if measure else [])]
-    return exactly(dataset, names, where, read, budgets=True, raw=raw)
+    return exactly(dataset, names, where, read, budgets=True, raw=raw, needs=needs)
+
+
+def has_value(dataset: Dataset, measure: Measured | None, columns: Any) -> list[Expr]:
+    """What must be true of a row for it to add anything: the `measure`, if there is one, is not missing."""
+    return [] if measure is None else [dataset.schema[measure.column].number(columns[measure.column]).notnull()]
 
 
 def _value(dataset: Dataset, measure: Measured, columns: Any) -> Expr:
@@ -129,7 +139,7 @@ def plain(dataset: Dataset, measure: Measured, where: Where) -> Exact[int]:
         found = dataset.engine.fetch(table.aggregate(total=_total(table["value"], wide)))
         return sum(_integers(found["total"]))
 
-    return exactly(dataset, [measure.column], where, read)
+    return exactly(dataset, [measure.column], where, read, needs=partial(has_value, dataset, measure))
 
 
 # ------------------------------------------------------------------------------------------------ per person group
@@ -137,9 +147,9 @@ def plain(dataset: Dataset, measure: Measured, where: Where) -> Exact[int]:
 
 def head_counts(dataset: Dataset) -> PersonBudgets:
     """People per budget, read from the table itself."""
-    rows, _ = rows_in_use(dataset, (), None, budgets=True)
+    rows = granted_rows(dataset)
     if dataset.schema.unit.person is not None:
-        rows = rows.group_by("person").agg(key=rows["key"].min())
+        rows = lowest_of_each(rows)
     return dataset.roster.summary(dataset.engine.fetch(rows.group_by("key").agg(n=rows.count())))
 
 
@@ -167,6 +177,8 @@ def group_sums(dataset: Dataset, people: PersonBudgets, measure: Measured | None
         np.add.at(sums, groups[groups >= 0], totals[groups >= 0])
         return sums
 
+    if measure is None and dataset.schema.unit.person is not None:
+        return exactly_counted(dataset, where, lambda each: add_up(each, each["value"]), budgets=True)
     return _measured(dataset, where, measure, (), add_up, raw=raw)
 
 

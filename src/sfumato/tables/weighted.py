@@ -15,11 +15,23 @@ from numpy.typing import NDArray
 
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
-from sfumato.tables.columns import Column, Expr
+from sfumato.tables.columns import Column, Expr, all_of, any_of
+from sfumato.tables.counting import has_cells
 from sfumato.tables.predicates import Where
 from sfumato.tables.raw_groups import Grouping, budget_grouping, coded_groups, raw_tiers
-from sfumato.tables.rows import exactly
-from sfumato.tables.sums import INT64, MAX_ROWS, Integers, Measured, _int64, _integers, _known_cells, _value, groups_of_keys
+from sfumato.tables.rows import exactly, exactly_counted
+from sfumato.tables.sums import (
+    INT64,
+    MAX_ROWS,
+    Integers,
+    Measured,
+    _int64,
+    _integers,
+    _known_cells,
+    _value,
+    groups_of_keys,
+    has_value,
+)
 from sfumato.tables.weighing import Steps, weighed_groups
 
 if TYPE_CHECKING:
@@ -63,13 +75,25 @@ def read_weighted(
     Exact of (codes, totals)
     """
     names = dict.fromkeys([*by, *(m.column for m in measured if m is not None)])
+    unit = dataset.schema.unit
+    if unit.person is not None and not names:  # rows are only counted: which of a person's do count does not matter
+
+        def counted(each: Expr) -> Weighted:
+            ones = {f"m{i}": each["value"] for i in range(len(measured))}
+            return weigh(dataset, each, {}, people, lines, (), ones, most=unit.rows_per_person)
+
+        return exactly_counted(dataset, where, counted, budgets=True)
 
     def read(rows: Expr, columns: dict[str, Column]) -> Weighted:
         measures = {f"m{i}": None if m is None else _value(dataset, m, columns) for i, m in enumerate(measured)}
         most = max(1 if m is None else m.most for m in measured)
         return weigh(dataset, rows, columns, people, lines, by, measures, most=most)
 
-    return exactly(dataset, names, where, read, budgets=True, raw=raw_tiers(dataset))
+    def needs(columns: dict[str, Column]) -> list[Expr]:
+        values = [all_of(has_value(dataset, m, columns)) for m in measured]
+        return [*has_cells(by, columns, dataset.schema), any_of(values)]
+
+    return exactly(dataset, names, where, read, budgets=True, raw=raw_tiers(dataset), needs=needs)
 
 
 def weigh(

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -116,25 +116,36 @@ def _compared(name: str, compute: Callable[[_Side], Any], here: _Side, there: _S
 
 def _cases() -> Iterator[tuple[str, Callable[[_Side], Any]]]:
     """What is computed: a name, and a function of where it is."""
-    for name in SCHEMA.names:
-        yield f"cells of {name}", lambda side, name=name: reveal(side.data.counts(name)).tolist()
-    for pair in (["age", "sex"], ["place", "income", "smoker"], ["ward", WEIRD]):
-        yield f"cells of {', '.join(pair)}", lambda side, pair=pair: reveal(side.data.counts(pair)).tolist()
+    for columns in (*([name] for name in SCHEMA.names), ["age", "sex"], ["place", "income", "smoker"], ["ward", WEIRD]):
+        yield f"cells of {', '.join(columns)}", partial(_counts, columns)
     for text in PREDICATES:
-        yield f"count where {text}", lambda side, text=text: reveal(side.data.count(text))
+        yield f"count where {text}", partial(_count, text)
     yield "several tables at once", lambda side: _lists(reveal(side.data.marginals([["age", "sex"], ["place"]])))
     yield "margins", _margins
     yield "cells with rows", lambda side: _lists(reveal(side.data.sparse_counts(["age", "sex"], "age >= 10")))
-    yield "weighted count", lambda side: reveal(side.data.weighted_sums(200_000_000, where="age >= 10"))
-    yield "weighted sum", lambda side: reveal(side.data.weighted_sums(200_000_000, measure="income", steps=1000))
-    yield "sum beyond 64 bits", lambda side: reveal(side.data.weighted_sums(10**15, measure="income", steps=9000))
-    yield "weighted counts by sex", lambda side: reveal(side.data.weighted_sums(10**9, by=["sex"])).tolist()
+    yield "weighted count", partial(_weighted, {"weights": 200_000_000, "where": "age >= 10"})
+    yield "weighted sum", partial(_weighted, {"weights": 200_000_000, "measure": "income", "steps": 1000})
+    yield "sum beyond 64 bits", partial(_weighted, {"weights": 10**15, "measure": "income", "steps": 9000})
+    yield "weighted counts by sex", partial(_weighted, {"weights": 10**9, "by": ["sex"]})
     yield "points of a lattice", _points
     yield "groups of people", lambda side: _groups(side.data)
     tiers = Roster.tiers({"strict": 0.01, "open": 1.0}, column="consent")
     yield "tiers", lambda side: _groups(open_table(**side.rows, schema=SCHEMA, budgets=tiers))
     for most in (1, 3):
-        yield f"at most {most} rows a person", lambda side, most=most: _capped(side, most)
+        yield f"at most {most} rows a person", partial(_capped, most)
+
+
+def _counts(columns: list[str], side: _Side) -> Any:
+    return reveal(side.data.counts(columns)).tolist()
+
+
+def _count(text: str, side: _Side) -> int:
+    return reveal(side.data.count(text))
+
+
+def _weighted(asked: dict[str, Any], side: _Side) -> Any:
+    found: Any = reveal(side.data.weighted_sums(**asked))
+    return np.asarray(found).tolist()
 
 
 def _lists(arrays: Any) -> list[Any]:
@@ -156,7 +167,7 @@ def _groups(data: Dataset) -> list[Any]:
     return [people.levels.tolist(), people.counts.tolist(), reveal(data.group_sums(people, where="sex = 'F'")).tolist()]
 
 
-def _capped(side: _Side, most: int) -> list[Any]:
+def _capped(most: int, side: _Side) -> list[Any]:
     """What does not depend on which rows of a person were kept."""
     source, table = side.roster["source"], side.roster.get("table")
     budgets = Roster.table(source, table=table, person="patient", epsilon="budget")
@@ -187,7 +198,7 @@ def _scratch(backend: Any, url: str, scratch: str, columns: dict[str, tuple[str,
     name = f"{fresh_name('sfumato_check')}_{os.getpid()}"
     database = place[0] if len(place) == 1 else place
     try:
-        backend.create_table(name, literal_rows(columns), database=database)
+        backend.create_table(name, literal_rows(columns, backend.name), database=database)
     except Exception as error:
         kind = type(error).__name__
     else:
