@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any
 
 from sfumato.errors import InputError, SchemaError
-from sfumato.extras import need
 from sfumato.tables.plain_duckdb import Named
 from sfumato.tables.words import did_you_mean
 
