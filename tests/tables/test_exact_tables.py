@@ -49,6 +49,7 @@ AGGREGATES = {
     "personal weighted_cells": lambda d: PersonalTable(d, GROUPS).weighted_cells(WEIGHTS, ["x", "s"]),
     "personal weighted_rows": lambda d: PersonalTable(d, GROUPS).weighted_rows(WEIGHTS, ["x", "s"]),
     "personal moments": lambda d: PersonalTable(d, GROUPS).moments(["s"], measure="x", powers=2),
+    "personal weighed_moments": lambda d: PersonalTable(d, GROUPS).weighed_moments([WEIGHTS], ["s"]).of(WEIGHTS),
     "personal group_rows": lambda d: PersonalTable(d, GROUPS).group_rows(["x", "s"]),
     "personal margins": lambda d: PersonalTable(d, GROUPS).margins(["x", "s"])(WEIGHTS, (1,)),
     "the total by margins": lambda d: PersonalTable(d).margins(["x", "s"])(np.array([1]), ()),
