@@ -29,7 +29,6 @@ ROWS = [
     (None, 0, "a", 1.0),
 ]
 CONDITIONS = {
-    None: lambda x, s: True,
     "x >= 3": lambda x, s: x is not None and x >= 3,
     "x < 2 and s = 'a'": lambda x, s: x is not None and x < 2 and s == "a",
     "s = 'b' or x is missing": lambda x, s: s == "b" or x is None,
