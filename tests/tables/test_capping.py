@@ -100,6 +100,19 @@ def test_nor_in_any_other_aggregate():
     assert second.sum() <= first.sum()
 
 
+@pytest.mark.parametrize("extra", [{}, {"missing": "blank"}, {"other": "else"}, {"other": "else", "missing": "blank"}])
+def test_no_row_that_has_a_cell_is_left_out_before_the_cap(extra):
+    values = [None, math.nan, math.inf, -math.inf, -1.0, 0.0, 0.3, 1.0, 7.0]
+    table = pa.table(
+        {"who": range(9), "y": pa.array(values, pa.float64()), "s": [None, "", "a", "b", "A", "a", "x", "b", " "]}
+    )
+    columns = {"y": Numeric(0, 1, bins=3, **extra), "s": Categorical(["a", "b"], **{"other": False, **extra})}
+    capped, plain = Schema(columns, PrivacyUnit("who", 1)), Schema(columns)
+    for names in (["y"], ["s"], ["y", "s"]):
+        found, all_rows = (reveal(open(table, schema=s).counts(names)) for s in (capped, plain))
+        assert found.tolist() == all_rows.tolist()
+
+
 def test_cells_of_a_long_list_that_rows_do_not_have_take_no_place_either():
     listed = [f"c{i:04}" for i in range(3000)]
     table = pa.table({"who": ["a"] * 5 + ["b"], "code": ["c0007", "x", "y", "z", None, "c2999"]})

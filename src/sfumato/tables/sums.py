@@ -94,9 +94,8 @@ def _measured(
 ) -> Exact[T]:
     """What `add_up` makes of rows with ``key`` and the cells to group by, and the measure of each.
 
-    Rows of a few tiers have been added up by tier and cell already: there are then a few lines. Rows of persons that are only
-    counted have been counted already: there is then a line for each person. With `raw` the key is the budget column as it
-    stands.
+    Rows of a few tiers have been added up by tier and cell already: there are then a few lines. Of persons whose rows are
+    only counted there is a line each. With `raw` the key is the budget column as it stands.
     """
     if measure is None and not by and dataset.schema.unit.person is not None:
         return exactly_counted(dataset, where, lambda each: add_up(each, each["value"]), budgets=True)
