@@ -1,7 +1,8 @@
 """Where tests put ledgers that are opened and closed thousands of times: in memory, if this machine has room there.
 
-These tests kill processes, never the operating system, and waiting for a disk would be most of what they do. (PostgreSQL
-runs without waiting for the disk for the same reason.) That a charge does wait is tested by the settings of every connection.
+These tests kill processes, never the operating system, and waiting for a disk would be most of what they do.
+(PostgreSQL runs without waiting for the disk for the same reason.) That a charge does wait is tested by the settings of
+every connection.
 """
 
 from __future__ import annotations
