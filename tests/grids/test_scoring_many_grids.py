@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InputError
 from sfumato.grids.search import rolling, rows, scoring
+from sfumato.grids.search.cells import Cells
 from sfumato.grids.search.layers import Family
 from sfumato.grids.search.pool import Pool, enumerate_grids
 from sfumato.grids.search.quality import SCALE, Quality, top_two
@@ -76,9 +77,11 @@ def test_scores_do_not_depend_on_how_the_work_is_cut(case):
     quality = Quality.of(10**8)
     expected = literal_scores(records, pool, quality)
     small = {
-        (rolling, "_SIDE_BY_SIDE"): 4,
+        (rolling, "_AT_ONCE"): 4,
         (rolling, "_LONGEST_VALUES"): 0,
-        (rolling, "_SHORT"): 2,
+        (rolling, "_FEW_GRIDS"): 1,
+        (rolling, "_LOOSE"): 1,
+        (rolling, "_SHRINKS"): 1,
         (rows, "_PIECE"): 7,
         (rows, "_CROWDED"): 0,
         (rows, "_MANY_CLASSES"): 0,
@@ -108,16 +111,26 @@ def test_one_pass_counts_what_the_records_hold(case, data):
 
 @given(cases(), st.data())
 @settings(max_examples=40, deadline=None)
-def test_a_coarser_axis_is_the_coarser_table(case, data):
+def test_entries_at_coarser_levels_are_those_of_the_coarser_table(case, data):
+    """Of a whole table, and of a margin that is added up later."""
     records, _ = case
     top = tuple((j, t.height - 1) for j, t in enumerate(records.taxonomies))
-    axis = data.draw(st.integers(0, len(top) - 1))
-    level = data.draw(st.integers(1, top[axis][1]))
-    rolled = Rolling(records.taxonomies, Quality.of(10**8), 2, 0).coarsen(
-        records.table(top), axis + 1, axis, top[axis][1], level
+    cells = Cells.of(records.table(top), [level for _, level in top])
+    left = list(top)
+    if len(top) > 1:
+        axis = data.draw(st.integers(0, len(top) - 1))
+        cells = cells.without(axis)
+        del left[axis]
+    wanted = tuple((j, data.draw(st.integers(1, level))) for j, level in left)
+    made = Rolling(records.taxonomies, Quality.of(10**8), len(records.class_labels), records.total).coarsened(
+        cells, tuple(j for j, _ in wanted), [level for _, level in wanted]
     )
-    wanted = tuple((j, level if j == axis else now) for j, now in top)
-    assert (rolled == records.table(wanted)).all()
+    expected = records.table(wanted)
+    dense = np.zeros(expected.shape)
+    dense[(made.lead, *made.nodes)] = made.sums
+    assert (dense == expected).all()
+    assert made.sums.all()
+    assert made.sums.size == np.count_nonzero(expected)
 
 
 def test_more_rows_do_not_change_what_is_rolled_up():

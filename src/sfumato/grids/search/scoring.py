@@ -2,8 +2,8 @@
 
 The paper passes over the records once per grid, O(N Θ). But the counts of a coarse grid are sums of those of a finer
 one. So each set of attributes is counted once, at the finest levels that its grids need, and every grid is rolled up from
-that table; a set whose table is a margin of a larger set's is not counted at all. A set whose table would have too many
-cells for its few grids is cut into parts that need less.
+the cells of that table that hold anything; a set whose table is a margin of a larger set's is not counted at all. A set
+whose table would have more cells than a pass over the records is worth is cut into parts that need less.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
+from sfumato.grids.search.cells import Cells
 from sfumato.grids.search.pool import Pool
 from sfumato.grids.search.quality import SCALE, Quality
 from sfumato.grids.search.rolling import Rolling
 from sfumato.grids.search.rows import Rows
 from sfumato.records.levels import Levels
-from sfumato.records.records import Records, Table
+from sfumato.records.records import Records
 
 _MOST_CELLS = 1 << 24  # of one table
-_FEW_ROWS = 1 << 14  # with fewer, a pass costs its calls rather than its rows
-_ROWS_PER_CELL = 4  # rolling up one cell costs about as much as counting this many rows
-_TOGETHER = 1 << 18  # numbers that wait before they are rolled up together
-_MOST_WAITING = 1 << 23
+_FEW_ROWS = 1 << 16  # with fewer, a pass costs its calls rather than its rows
+_CELLS_PER_ROW = 2  # looking for what a table holds costs half as much for a cell as counting costs for a row
+_TOGETHER = 1 << 12  # cells that wait before they are rolled up together
+_MOST_WAITING = 1 << 22
 Scorer = Callable[[Records, Pool, Quality], NDArray[np.float64]]
 
 
@@ -63,9 +64,9 @@ def _score(
     counting = clock() - began
     for job in _jobs(pool, records.taxonomies, rows.size, rows.numbers):
         start = clock()
-        table = rows.count(job.attributes, job.levels).astype(rolling.number, copy=False)
+        cells = Cells.of(rows.count(job.attributes, job.levels), job.levels)
         counting += clock() - start
-        _score_job(job, table, alike)
+        _score_job(job, cells, alike)
     alike.finish()
     units = alike.units
     if rows.binary:
@@ -95,14 +96,10 @@ class _Job:
     margins: list[tuple[int, _Job]] = field(default_factory=list)
 
 
-def _score_job(job: _Job, table: Table, alike: _Alike) -> None:
-    alike.add(job, table)
+def _score_job(job: _Job, cells: Cells, alike: _Alike) -> None:
+    alike.add(job, cells)
     for axis, other in job.margins:
-        margin = np.add.reduce(table, axis=axis + 1, dtype=table.dtype)
-        left = (*job.levels[:axis], *job.levels[axis + 1 :])
-        for i, (j, now, target) in enumerate(zip(other.attributes, left, other.levels, strict=True), start=1):
-            margin = alike.rolling.coarsen(margin, i, j, now, target)
-        _score_job(other, margin, alike)
+        _score_job(other, alike.rolling.coarsened(cells.without(axis), other.attributes, other.levels), alike)
 
 
 @dataclass(eq=False)
@@ -111,19 +108,19 @@ class _Alike:
 
     rolling: Rolling
     units: NDArray[np.int64]
-    waiting: dict[tuple[object, ...], list[tuple[_Job, Table]]] = field(default_factory=dict)
+    waiting: dict[tuple[object, ...], list[tuple[_Job, Cells]]] = field(default_factory=dict)
     cells: int = 0
 
     def __post_init__(self) -> None:
         shapes = [tuple(start.tobytes() for start in t.starts) for t in self.rolling.taxonomies]
         self.shape_of = [shapes.index(shape) for shape in shapes]
 
-    def add(self, job: _Job, table: Table) -> None:
-        key = (tuple(self.shape_of[j] for j in job.attributes), job.grids.tobytes())
+    def add(self, job: _Job, cells: Cells) -> None:
+        key = (tuple(self.shape_of[j] for j in job.attributes), job.levels, job.grids.tobytes())
         same = self.waiting.setdefault(key, [])
-        same.append((job, table))
-        self.cells += table.size
-        if len(same) * table.size >= _TOGETHER:
+        same.append((job, cells))
+        self.cells += job.cells
+        if len(same) * job.cells >= _TOGETHER:
             self._roll_up(self.waiting.pop(key))
         elif self.cells >= _MOST_WAITING:
             self.finish()
@@ -133,12 +130,12 @@ class _Alike:
             self._roll_up(same)
         self.waiting.clear()
 
-    def _roll_up(self, same: list[tuple[_Job, Table]]) -> None:
+    def _roll_up(self, same: list[tuple[_Job, Cells]]) -> None:
         first = same[0][0]
-        tables = np.stack([table for _, table in same]) if len(same) > 1 else same[0][1][None]
-        for (job, table), units in zip(same, self.rolling.scores(tables, first.attributes, first.grids), strict=True):
+        cells = Cells.together([cells for _, cells in same], self.rolling.numbers)
+        for (job, _), units in zip(same, self.rolling.scores(cells, first.attributes, first.grids), strict=True):
             self.units[job.index] = units
-            self.cells -= table.size
+            self.cells -= job.cells
 
 
 def _jobs(pool: Pool, taxonomies: tuple[Levels, ...], rows: int, numbers: int) -> list[_Job]:
@@ -157,8 +154,6 @@ def _jobs(pool: Pool, taxonomies: tuple[Levels, ...], rows: int, numbers: int) -
         by_attributes.setdefault(job.attributes, []).append(job)
     found: dict[int, tuple[int, int, _Job]] = {}  # the smallest table of which a job's is a margin
     for job in jobs:
-        if job.cells * numbers > _ROWS_PER_CELL * rows:  # a sum over the cells would cost more than a pass
-            continue
         for axis in range(len(job.attributes)):
             left = (*job.levels[:axis], *job.levels[axis + 1 :])
             for other in by_attributes.get((*job.attributes[:axis], *job.attributes[axis + 1 :]), ()):
@@ -185,7 +180,7 @@ def _parts(
     """Grids over one set of attributes, cut until the table that each part needs pays."""
     highest, lowest = grids.max(axis=0).tolist(), grids.min(axis=0).tolist()
     cells = prod(s[level] for s, level in zip(sizes, highest, strict=True))
-    if highest == lowest or cells * numbers <= min(_MOST_CELLS, len(grids) * rows // _ROWS_PER_CELL):
+    if highest == lowest or cells * numbers <= min(_MOST_CELLS, _CELLS_PER_ROW * rows):
         order = np.lexsort(grids.T[::-1]) if grids.size else np.zeros(len(grids), dtype=np.intp)
         yield _Job(attributes, tuple(highest), np.ascontiguousarray(grids[order].T), index[order], cells)
         return
