@@ -52,7 +52,7 @@ class Rolling:
     quality: Quality
     numbers: int
     total: int
-    maps: dict[tuple[int, int, int, int], Codes] = field(default_factory=dict)
+    maps: dict[tuple[object, ...], NDArray[np.integer[Any]]] = field(default_factory=dict)
 
     def scores(self, cells: Cells, attributes: tuple[int, ...], grids: Grids) -> Units:
         """Score of every grid (a row per attribute and a column per grid), a row of scores for each table.
@@ -69,14 +69,15 @@ class Rolling:
         self._cut(cells, attributes, grids, sizes, np.arange(grids.shape[1]), units)
         return units
 
-    def coarsened(self, cells: Cells, attributes: tuple[int, ...], levels: Sequence[int]) -> Cells:
-        """The same counts at coarser levels, entries that fall together added up."""
+    def coarsened(self, cells: Cells, attributes: tuple[int, ...], levels: Sequence[int]) -> NDArray[np.float64]:
+        """The table of the same counts at coarser levels: numbers of a cell (and tables) first."""
         code, shape = cells.lead, [cells.tables * self.numbers]
         for j, nodes, now, level in zip(attributes, cells.nodes, cells.levels, levels, strict=True):
             shape.append(self.taxonomies[j].sizes[level])
-            code = code * shape[-1] + (nodes if now == level else self._maps(j, now, level, level + 1)[0, nodes])
-        table = np.bincount(code, cells.sums, prod(shape)).reshape(shape)
-        return Cells.of(table, levels, tables=cells.tables)
+            code = code * shape[-1] + (
+                nodes if now == level else self._maps(j, now, level, level + 1, np.intp)[0].take(nodes)
+            )
+        return np.bincount(code, cells.sums, prod(shape)).astype(np.float64, copy=False).reshape(shape)
 
     def _cut(
         self, cells: Cells, attributes: tuple[int, ...], grids: Grids, sizes: Grids, index: Codes, units: Units
@@ -86,7 +87,7 @@ class Rolling:
         needed, largest = prod(size.tolist()), int(sizes.prod(axis=0).max())
         has = prod(self.taxonomies[j].sizes[level] for j, level in zip(attributes, cells.levels, strict=True))
         if index.size >= _FEW_GRIDS and needed * _SHRINKS <= has:
-            cells = self.coarsened(cells, attributes, top)
+            cells = Cells.of(self.coarsened(cells, attributes, top), top, tables=cells.tables)
         if index.size < 2 * _FEW_GRIDS or needed <= _LOOSE * largest:
             self._score(cells, attributes, grids, sizes, index, units)
             return
@@ -143,7 +144,7 @@ class Rolling:
         for i, (j, nodes, now, low, height, place) in enumerate(axes):
             if i:
                 code *= np.array(self.taxonomies[j].sizes[low:height], dtype=kind)[place][:, None]
-            code += self._maps(j, now, low, height).astype(kind).take(nodes, axis=1).take(place, axis=0)
+            code += self._maps(j, now, low, height, kind).take(nodes, axis=1).take(place, axis=0)
         return code, which
 
     def _of_cells(self, table: NDArray[np.int64]) -> Units:
@@ -163,9 +164,10 @@ class Rolling:
         gap = np.arange(self.total + 1)
         return np.asarray(gap * (SCALE // 2) - self.quality.lost.take(gap, mode="clip"))
 
-    def _maps(self, j: int, fine: int, low: int, high: int) -> Codes:
+    def _maps(self, j: int, fine: int, low: int, high: int, kind: type[np.integer[Any]]) -> NDArray[np.integer[Any]]:
         """The node at each coarse level from `low` up to below `high`, of each node at a fine one."""
-        if (j, fine, low, high) not in self.maps:
+        key = (j, fine, low, high, kind)
+        if key not in self.maps:
             t = self.taxonomies[j]
-            self.maps[j, fine, low, high] = np.stack([t.maps[v][t.starts[fine]] for v in range(low, high)]).astype(np.intp)
-        return self.maps[j, fine, low, high]
+            self.maps[key] = np.stack([t.maps[v][t.starts[fine]] for v in range(low, high)]).astype(kind)
+        return self.maps[key]

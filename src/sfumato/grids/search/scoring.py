@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +23,15 @@ from sfumato.grids.search.pool import Pool
 from sfumato.grids.search.quality import SCALE, Quality
 from sfumato.grids.search.rolling import Rolling
 from sfumato.grids.search.rows import Rows
+from sfumato.grids.search.side_by_side import SideBySide, pays
 from sfumato.records.levels import Levels
-from sfumato.records.records import Records
+from sfumato.records.records import Records, Table
 
 _MOST_CELLS = 1 << 24  # of one table
 _FEW_ROWS = 1 << 16  # with fewer, a pass costs its calls rather than its rows
 _CELLS_PER_ROW = 2  # looking for what a table holds costs half as much for a cell as counting costs for a row
-_TOGETHER = 1 << 12  # cells that wait before they are rolled up together
+_TOGETHER = 1 << 18  # cells that wait before they are rolled up together
+_THIN_TOGETHER = 1 << 14  # the same for tables of which only the cells that hold anything are looked at
 _MOST_WAITING = 1 << 22
 Scorer = Callable[[Records, Pool, Quality], NDArray[np.float64]]
 
@@ -59,14 +62,15 @@ def _score(
     if total * SCALE >= 1 << 62:
         raise InputError("too many records (or too heavy weights) for exact scores; lower the weights")
     rows = Rows.of(records)
-    rolling = Rolling(records.taxonomies, quality, rows.numbers, total)
-    alike = _Alike(rolling, np.empty(pool.size, dtype=np.int64))
+    thin = Rolling(records.taxonomies, quality, rows.numbers, total)
+    dense = SideBySide(records.taxonomies, quality, rows.numbers, total)
+    alike = _Alike(thin, dense, np.empty(pool.size, dtype=np.int64))
     counting = clock() - began
     for job in _jobs(pool, records.taxonomies, rows.size, rows.numbers):
         start = clock()
-        cells = Cells.of(rows.count(job.attributes, job.levels), job.levels)
+        table = rows.count(job.attributes, job.levels)
         counting += clock() - start
-        _score_job(job, cells, alike)
+        _score_job(job, table, alike)
     alike.finish()
     units = alike.units
     if rows.binary:
@@ -93,34 +97,48 @@ class _Job:
     grids: NDArray[np.int64]
     index: NDArray[np.int64]
     cells: int
+    most: bool  # whether most combinations of the levels are wanted
     margins: list[tuple[int, _Job]] = field(default_factory=list)
 
 
-def _score_job(job: _Job, cells: Cells, alike: _Alike) -> None:
+def _score_job(job: _Job, table: Table | NDArray[np.float64], alike: _Alike) -> None:
+    """Score the grids of a job from its table (numbers of a cell first), and those of its margins."""
+    if job.most:
+        counts = table.astype(alike.dense.number, copy=False)
+        alike.add(job, counts)
+        for axis, other in job.margins:
+            margin = np.add.reduce(counts, axis=axis + 1, dtype=counts.dtype)
+            left = (*job.levels[:axis], *job.levels[axis + 1 :])
+            for i, (j, now, target) in enumerate(zip(other.attributes, left, other.levels, strict=True), start=1):
+                margin = alike.dense.coarsen(margin, i, j, now, target)
+            _score_job(other, margin, alike)
+        return
+    cells = Cells.of(table, job.levels)
     alike.add(job, cells)
     for axis, other in job.margins:
-        _score_job(other, alike.rolling.coarsened(cells.without(axis), other.attributes, other.levels), alike)
+        _score_job(other, alike.thin.coarsened(cells.without(axis), other.attributes, other.levels), alike)
 
 
 @dataclass(eq=False)
 class _Alike:
     """Small tables that want the same grids of the same tree shapes wait for each other, to be rolled up together."""
 
-    rolling: Rolling
+    thin: Rolling
+    dense: SideBySide
     units: NDArray[np.int64]
-    waiting: dict[tuple[object, ...], list[tuple[_Job, Cells]]] = field(default_factory=dict)
+    waiting: dict[tuple[object, ...], list[tuple[_Job, Any]]] = field(default_factory=dict)
     cells: int = 0
 
     def __post_init__(self) -> None:
-        shapes = [tuple(start.tobytes() for start in t.starts) for t in self.rolling.taxonomies]
+        shapes = [tuple(start.tobytes() for start in t.starts) for t in self.thin.taxonomies]
         self.shape_of = [shapes.index(shape) for shape in shapes]
 
-    def add(self, job: _Job, cells: Cells) -> None:
+    def add(self, job: _Job, counted: Any) -> None:
         key = (tuple(self.shape_of[j] for j in job.attributes), job.levels, job.grids.tobytes())
         same = self.waiting.setdefault(key, [])
-        same.append((job, cells))
+        same.append((job, counted))
         self.cells += job.cells
-        if len(same) * job.cells >= _TOGETHER:
+        if len(same) * job.cells >= (_TOGETHER if job.most else _THIN_TOGETHER):
             self._roll_up(self.waiting.pop(key))
         elif self.cells >= _MOST_WAITING:
             self.finish()
@@ -130,10 +148,13 @@ class _Alike:
             self._roll_up(same)
         self.waiting.clear()
 
-    def _roll_up(self, same: list[tuple[_Job, Cells]]) -> None:
-        first = same[0][0]
-        cells = Cells.together([cells for _, cells in same], self.rolling.numbers)
-        for (job, _), units in zip(same, self.rolling.scores(cells, first.attributes, first.grids), strict=True):
+    def _roll_up(self, same: list[tuple[_Job, Any]]) -> None:
+        first, each = same[0][0], [counted for _, counted in same]
+        if first.most:
+            found = self.dense.scores(np.stack(each), first.attributes, first.grids)
+        else:
+            found = self.thin.scores(Cells.together(each, self.thin.numbers), first.attributes, first.grids)
+        for (job, _), units in zip(same, found, strict=True):
             self.units[job.index] = units
             self.cells -= job.cells
 
@@ -182,7 +203,8 @@ def _parts(
     cells = prod(s[level] for s, level in zip(sizes, highest, strict=True))
     if highest == lowest or cells * numbers <= min(_MOST_CELLS, _CELLS_PER_ROW * rows):
         order = np.lexsort(grids.T[::-1]) if grids.size else np.zeros(len(grids), dtype=np.intp)
-        yield _Job(attributes, tuple(highest), np.ascontiguousarray(grids[order].T), index[order], cells)
+        sorted_grids = np.ascontiguousarray(grids[order].T)
+        yield _Job(attributes, tuple(highest), sorted_grids, index[order], cells, pays(sizes, sorted_grids))
         return
     # Cut along the attribute that differs most, in the middle of its levels.
     axis = int(np.argmax([s[high] / s[low] for s, high, low in zip(sizes, highest, lowest, strict=True)]))
