@@ -13,6 +13,8 @@ demo: $(VENV)/.demo-ready
 # A test goes to whichever process is free; those that share something costly stay together (tests/support/together.py).
 # One thread for linear algebra in each of them: more would only wait for each other.
 test: export OMP_NUM_THREADS = 1
+# Many tests start a process; without byte code each would compile the package anew.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.dev-ready
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 

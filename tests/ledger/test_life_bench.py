@@ -25,5 +25,5 @@ def test_twenty_thousand_lives_over_six_epochs(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_unknown_part_is_refused() -> None:
-    with pytest.raises(InputError, match="charges, life, kills"):
+    with pytest.raises(InputError, match="charges, history, crowd, life, kills"):
         run_bench("ledger", quick=True, part="deaths")

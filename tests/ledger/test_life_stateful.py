@@ -97,14 +97,16 @@ class Living(RuleBasedStateMachine):
                 raise CrashError
 
         event.listen(engine, "before_cursor_execute", count)
+        crashed = False
         try:
             work()
-            return True
         except CrashError:
-            self.ledger = Ledger.open(self.where, create=False, key=self.key)
-            return False
+            crashed = True
         finally:
             event.remove(engine, "before_cursor_execute", count)
+        if crashed:
+            self.ledger = Ledger.open(self.where, create=False, key=self.key)
+        return not crashed
 
     @rule(name=names, grant=grants, verb=st.sampled_from(["join", "change"]), crash=crashes)
     def choose(self, name: Any, grant: str | int, verb: str, crash: int | None) -> None:

@@ -116,6 +116,18 @@ def test_people_with_several_rows_whose_rows_enter_and_leave():
         assert all(loss <= charged.get(column, 0) + 2 for column, loss in found.items()), (kind, found, charged)
 
 
+def test_people_of_whose_rows_others_may_count():
+    """Other values in the condition let one row of a person go and another one come: two cells of a histogram show it."""
+    schema = sf.Schema(COLUMNS, unit=sf.PrivacyUnit(person="person", rows_per_person=1))
+    rows = pd.concat([ROWS, ROWS.assign(ward=["B", "A"], ill=["yes", "no"], age=[4, 0])], ignore_index=True)
+    facts = Facts(schema, rows=2)
+    found, charged = losses(rows, "histogram", {"epsilon": 1, "columns": ["ill"], "where": "ward = 'A'"}, facts)
+    assert found["ward"] == charged["ward"] == 2 * 10**9
+    assert found["ill"] == charged["ill"] == 2 * 10**9
+    found, charged = losses(rows, "count", {"epsilon": 1, "where": "ward = 'A'"}, facts)
+    assert found["ward"] == charged["ward"] == 10**9
+
+
 def test_people_with_budgets_of_their_own():
     roster = sf.Roster.tiers(TIERS, column="tier", counts={"open": 1, "strict": 1})
     facts = Facts(SCHEMA, roster.head_counts(), roster, 2)

@@ -1,5 +1,6 @@
 """The report names what was asked, shows the bounds that values were clamped to, and prints no dictionary."""
 
+import json
 import re
 
 import numpy as np
@@ -7,7 +8,8 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.privacy import PersonBudgets
+from sfumato.privacy import Guarantee, PersonBudgets
+from sfumato.privacy.guarantee import cap_sentence
 
 SCHEMA = sf.Schema(
     {
@@ -92,3 +94,23 @@ def test_the_same_object_prints_in_a_notebook(frame):
     assert "<table" in made._repr_html_()
     assert "granted" in made._repr_html_()
     assert "<td>income</td><td>from 0 to 90,000" in tiers(frame)._repr_html_()
+
+
+def test_a_cap_on_rows_is_stated_wherever_a_figure_is(tmp_path):
+    """No interval can know what the cap leaves out, so preview, certificate, report and every result say it."""
+    rows = pd.DataFrame({"who": ["a", "a", "a", "b"], "x": [1, 1, 0, 1]})
+    for most, words in ((1, "at most 1 row is counted"), (2, "at most 2 rows are counted")):
+        schema = sf.Schema({"x": sf.Numeric(0, 1, bins=2, integer=True)}, unit=sf.PrivacyUnit("who", most))
+        table = sf.open(rows, schema=schema, epsilon=2, rows=4, ledger=":memory:", name="stays")
+        assert any(words in note for note in table.preview("count", epsilon=0.5).notes)
+        for made in (table.count(epsilon=0.25), table.histogram("x", epsilon=0.25)):
+            assert words in made.guarantee.sentence()
+            told = made.to_dict()["guarantee"]
+            assert told["cap"] == {"person": "who", "rows_per_person": most, "sentence": cap_sentence(most)}
+            assert Guarantee.from_dict(told).sentence() == made.guarantee.sentence()
+    saved = table.count(epsilon=0.25, name="kept").save(tmp_path / "kept")
+    assert words in (saved / "report.html").read_text(encoding="utf-8")
+    assert json.loads((saved / "certificate.json").read_text(encoding="utf-8"))["guarantee"]["cap"]["rows_per_person"] == 2
+    plain = sf.open(rows, schema=sf.Schema(schema.columns), epsilon=2, rows=4, ledger=":memory:", name="stays")
+    assert "counted" not in " ".join(plain.preview("count", epsilon=0.5).notes)
+    assert "cap" not in plain.count(epsilon=0.5).guarantee.to_dict()

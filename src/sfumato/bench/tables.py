@@ -1,90 +1,36 @@
-"""Pushdown: what the table layer costs over SQL written by hand, on DuckDB.
+"""Pushdown: what the table layer costs over SQL as a good engineer writes it, on DuckDB, over ten million rows.
 
-The same bucketing, the same file, the same machine, one after the other; seconds are processor time of all
-threads, medians of turns, so that a busy machine slows neither side more. By hand means
-one CASE per column; SQL that buckets equal widths by division, and so fails on infinities, is shown too. Memory is
-the peak of a fresh process counting a table of one size and of four times that size.
+The data and the queries are those of `sfumato bench scale` (see `scale_queries`): raw columns are grouped as they are,
+bins of equal width are cut by division. The same file, the same machine, in turns; seconds are processor time of all
+threads, medians, so that a busy machine slows neither side more. Memory is the peak of a fresh process counting a table of
+one size and of four times that size.
 """
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from sfumato.tables import Categorical, Numeric, Roster, Schema, open
+from sfumato.bench import scale_data as made
+from sfumato.bench import scale_queries as yard
+from sfumato.bench.scale_run import dataset_of
 from sfumato.testing import reveal
 
-COLUMNS = ["age", "sex", "income", "region", "stay"]
-REGIONS = [f"r{i}" for i in range(12)]
-SCHEMA = Schema(
-    {
-        "age": Numeric(0, 119, bins=12, integer=True),
-        "sex": Categorical(["F", "M"]),
-        "income": Numeric(0.0, 1000.0, bins=20),
-        "region": Categorical(REGIONS, other=True),
-        "stay": Numeric(edges=[0, 1, 2, 4, 7, 14, 30, 60], outside="clamp"),
-    }
-)
-CAP = 500_000_000
-
-
-def _quiet_duckdb() -> Any:
-    import duckdb
-
-    connection = duckdb.connect()
-    connection.execute("SET enable_progress_bar = false")
-    return connection
-
-
-def _make(path: Path, rows: int) -> None:
-    _quiet_duckdb().execute(
-        f"""COPY (SELECT (random() * 125)::INT AS age, CASE WHEN random() < 0.5 THEN 'F' ELSE 'M' END AS sex,
-        random() * 1050 AS income, 'r' || (random() * 12)::INT AS region, (random() * 70)::INT AS stay,
-        0.01 + round(random(), 3) AS epsilon FROM range({rows})) TO '{path}' (FORMAT parquet)"""
-    )
-
-
-def _by_hand(path: Path, *, division: bool = False) -> str:
-    """What somebody would write for these bins, ignoring missing values."""
-    stay = " ".join(f"WHEN stay < {edge} THEN {i}" for i, edge in enumerate([1, 2, 4, 7, 14, 30]))
-    region = " ".join(f"WHEN region = '{name}' THEN {i}" for i, name in enumerate(REGIONS))
-    if division:
-        age, income = "least(greatest(age // 10, 0), 11)", "least(greatest(floor(income / 50), 0), 19)::INT"
-    else:
-        age = "CASE " + " ".join(f"WHEN age < {10 * (i + 1)} THEN {i}" for i in range(11)) + " ELSE 11 END"
-        income = "CASE " + " ".join(f"WHEN income < {50 * (i + 1)} THEN {i}" for i in range(19)) + " ELSE 19 END"
-    return (
-        f"SELECT {age} AS a, CASE WHEN sex = 'F' THEN 0 WHEN sex = 'M' THEN 1 END AS s, {income} AS i, "
-        f"CASE {region} ELSE 12 END AS r, CASE {stay} ELSE 6 END AS t, count(*) AS n FROM '{path}' GROUP BY ALL"
-    )
-
-
-def _medians(first: Callable[[], Any], second: Callable[[], Any], repeats: int) -> tuple[float, float]:
-    """Median processor seconds of two jobs run in turns, after one warm-up each."""
-    first(), second()
-    seconds: tuple[list[float], list[float]] = ([], [])
-    for _ in range(repeats):
-        for job, times in zip((first, second), seconds, strict=True):
-            start = time.process_time()
-            job()
-            times.append(time.process_time() - start)
-    return statistics.median(seconds[0]), statistics.median(seconds[1])
-
+COLUMNS = list(made.COLUMNS)
+COUNTED = ("one/count", "one/histogram", "one/table", "one/grid", "million/count")
+"""The works to compare, with one ε for all and with a million budgets."""
+LIMITS = {"one/count": 1.2, "one/histogram": 1.3, "one/table": 1.5, "one/grid": 1.2, "million/count": 2.0}
 
 # VmHWM belongs to the program alone; ru_maxrss would begin at what the parent process held.
 _PEAK = """
 import resource, sys
 from pathlib import Path
-from sfumato.bench.tables import COLUMNS, SCHEMA, open, reveal
-reveal(open(sys.argv[1], schema=SCHEMA).counts(COLUMNS))
+from sfumato.bench.tables import COLUMNS, dataset_of, reveal
+reveal(dataset_of("one", sys.argv[1], 1).counts(COLUMNS))
 status = Path("/proc/self/status")
 if status.exists():
     line = next(l for l in status.read_text().splitlines() if l.startswith("VmHWM"))
@@ -99,6 +45,17 @@ def _peak_megabytes(path: Path) -> int:
     return int(done.stdout)
 
 
+def _against_hand(work: str, path: Path, rows: int, repeats: int) -> tuple[yard.Ratio, bool]:
+    """Seconds of our aggregate and of the query by hand, and whether both give the same."""
+    kind, _ = yard.split(work)
+    people, connection, query = yard.people_of(kind, rows), made.quiet_duckdb(), yard.hand_query(work, path)
+    dataset = dataset_of(kind, str(path), rows)
+    ours = yard.ours_as_result(work, yard.weighed(work, dataset, people), people)
+    same = yard.agree(work, ours, yard.result_of(work, yard.run_hand(connection, query)))
+    timed = yard.ratio(lambda: yard.weighed(work, dataset, people), lambda: yard.run_hand(connection, query), repeats)
+    return timed, bool(same)
+
+
 def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Measure; `quick` uses fewer rows and repeats.
 
@@ -106,60 +63,52 @@ def run(*, quick: bool = False, progress: Callable[[str], None] = lambda _: None
     -------
     dict with ``figures`` and ``claims``
     """
-    rows, repeats = (4_000_000, 3) if quick else (10_000_000, 5)
+    rows, repeats = (2_000_000, 1) if quick else (10_000_000, 5)
+    return measure(rows, repeats, progress)
+
+
+def measure(rows: int, repeats: int, progress: Callable[[str], None]) -> dict[str, Any]:
+    """The figures and claims for a table of `rows` rows, `repeats` turns each."""
+    figures: dict[str, Any] = {"rows": rows}
+    claims: list[dict[str, Any]] = []
+    equal: list[bool] = []
     with tempfile.TemporaryDirectory() as folder:
         path, quarter = Path(folder) / "people.parquet", Path(folder) / "quarter.parquet"
-        progress(f"making a table of {rows:,} rows")
-        _make(path, rows)
-        _make(quarter, rows // 4)
-        connection = _quiet_duckdb()
-        data = open(str(path), schema=SCHEMA, budgets=Roster.column("epsilon"))
-
-        progress("counting over five columns")
-        by_hand = _by_hand(path)
-        ours, hand = _medians(lambda: reveal(data.counts(COLUMNS)), lambda: connection.execute(by_hand).arrow(), repeats)
-        by_division = _by_hand(path, division=True)
-        again, division = _medians(
-            lambda: reveal(data.counts(COLUMNS)), lambda: connection.execute(by_division).arrow(), max(1, repeats // 2)
-        )
-        table = connection.execute(by_hand).fetchnumpy()
-        dense = np.zeros(SCHEMA.shape(COLUMNS), dtype=np.int64)
-        dense[tuple(table[k].astype(np.int64) for k in "asirt")] = table["n"]
-        equal = bool(np.array_equal(dense, reveal(data.counts(COLUMNS))))
-
-        plain_sum = f"SELECT sum(least((epsilon * 1e9)::BIGINT, {CAP})) FROM '{path}' WHERE age >= 65 AND region = 'r3'"
-        weighted, raw = _medians(
-            lambda: reveal(data.weighted_sums(CAP, where="age >= 65 and region = 'r3'")),
-            lambda: connection.execute(plain_sum).fetchall(),
-            repeats,
-        )
+        granted = Path(folder) / "granted.parquet"
+        progress(f"making tables of {rows:,} rows")
+        made.make_table(path, rows)
+        made.make_table(quarter, rows // 4)
+        made.make_table(granted, rows, budgets="million")
+        for work in COUNTED:
+            progress(f"{work} and the query by hand")
+            timed, same = _against_hand(work, granted if work.startswith("million") else path, rows, repeats)
+            figures[work] = {"seconds": timed.ours, "hand_seconds": timed.hand, "same": same}
+            claims.append(_claim(f"{work} / the query by hand", timed.times, LIMITS[work]))
+            equal.append(same)
         progress("ten marginals at once and one by one")
+        data = dataset_of("one", str(path), rows)
         pairs = [[a, b] for i, a in enumerate(COLUMNS) for b in COLUMNS[i + 1 :]]
-        together, each = _medians(
+        together = yard.ratio(
             lambda: reveal(data.marginals(pairs)), lambda: [reveal(data.counts(p)) for p in pairs], max(1, repeats // 2)
         )
         progress("measuring peak memory in processes of their own")
         small, large = _peak_megabytes(quarter), _peak_megabytes(path)
 
-    figures = {
-        "rows": rows,
-        "counts_seconds": ours,
-        "counts_by_hand_seconds": hand,
-        "counts_times_division_by_hand": round(again / division, 3),
-        "weighted_seconds": weighted,
-        "weighted_by_hand_seconds": raw,
-        "ten_pairs_seconds": together,
-        "ten_pairs_one_by_one_seconds": each,
+    figures |= {
+        "ten_pairs_seconds": together.ours,
+        "ten_pairs_one_by_one_seconds": together.hand,
         "peak_megabytes_quarter": small,
         "peak_megabytes": large,
-        "same_counts_as_by_hand": equal,
     }
-    claims = [
-        _claim("counts over 5 columns / SQL by hand", ours / hand, 1.2),
-        _claim("weighted count / SQL by hand", weighted / raw, 2.0),
-        _claim("ten marginals at once / one by one", together / each, 1.0),
+    claims += [
+        _claim("ten marginals at once / one by one", together.times, 1.0),
         _claim("peak memory, 4 times the rows / a quarter", large / small, 1.5),
-        {"name": "counts equal the SQL by hand", "figure": float(equal), "limit": 1.0, "holds": equal},
+        {
+            "name": "aggregates that equal the query by hand",
+            "figure": sum(equal),
+            "limit": len(equal),
+            "holds": all(equal),
+        },
     ]
     return {"figures": figures, "claims": claims}
 

@@ -47,7 +47,7 @@ class Entry:
 
     def spent(self) -> Decimal:
         """What all releases and fits of the dataset have cost together."""
-        return as_epsilon(Nano(int(self.ledger.balance(self.dataset).total.spent)))
+        return as_epsilon(Nano(int(self.ledger.balance(self.dataset, releases=0).total.spent)))
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.app import Json, app, console, print_json
-from sfumato.privacy.units import epsilon_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -110,6 +109,8 @@ def _table(*heads: str) -> Any:
 
 def _show_errors(screen: Console, priced: Priced) -> None:
     """Expected errors of the first release by a few mechanisms: if consent and value are unrelated, and if not."""
+    from sfumato.privacy.units import epsilon_text
+
     table = _table("", "if unrelated", "gap of 5 points", "worst case", "ε from", "to")
     for offer in priced.offers:
         if offer.mechanism not in _SHOWN or offer.errors is None:

@@ -39,6 +39,8 @@ def bench(
     draws: Annotated[
         int | None, typer.Option(help="Splits or draws behind every figure; fewer take less time.", min=1)
     ] = None,
+    rows: Annotated[str | None, typer.Option(help="Sizes of the tables of `scale`: 1e6,1e7,1e8.")] = None,
+    engine: Annotated[str | None, typer.Option(help="Engines of `scale`: duckdb,postgres,spark.")] = None,
     as_json: Json = False,
 ) -> None:
     """Run the experiments behind the figures in the documentation; each ends with its claims."""
@@ -57,6 +59,8 @@ def bench(
         peers=peers,
         part=part,
         draws=draws,
+        rows=rows,
+        engine=engine,
         progress=lambda s: screen.print(f"[dim]{s}[/dim]"),
     )
     if as_json:

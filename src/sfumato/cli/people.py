@@ -91,7 +91,7 @@ def spent_already(life: Life, person: str, allowed: int, grant: str) -> str | No
     """That nothing is left of a new grant, where as much or more was spent on the person before; amounts are nano-ε."""
     from sfumato.privacy.units import epsilon_text
 
-    spent = life.receipt(person).spent
+    spent = life.receipt(person, limit=1).spent
     if spent < allowed:
         return None
     much = "more than" if spent > allowed else "all that"
@@ -249,6 +249,10 @@ def receipt(
     ] = None,
     dataset: Annotated[str | None, typer.Option(help="Name of the dataset in the ledger.")] = None,
     page: Annotated[Path | None, typer.Option("--html", help="Write a page that the person can read.")] = None,
+    limit: Annotated[int | None, typer.Option(help="How many releases to show, the newest ones; 1,000 if left out.")] = None,
+    before: Annotated[
+        int | None, typer.Option(help="Show releases before the one of this number.", show_default=False)
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show what was spent on one person: by which release, for whom, under which grant, and what is left."""
@@ -266,7 +270,7 @@ def receipt(
         if dataset is None and len(known) != 1:
             raise InputError(f"say which --dataset: the ledger holds {', '.join(known) or 'none'}")
         life = book.people(dataset or known[0])
-    found = life.receipt(person)
+    found = life.receipt(person, limit=limit, before=before)
     if page is not None:
         try:
             page.write_text(receipt_page(found), encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from sfumato.cli.app import escape
+from sfumato.errors import printable
 from sfumato.offers import GAPS
 from sfumato.privacy.units import epsilon_text
 
@@ -157,8 +159,8 @@ def headline_of(result: Result) -> Headline | None:
     return say() if callable(say) and isinstance(getattr(result, "value", None), int | float) else None
 
 
-def show_balance(console: Console, balance: Balance) -> None:
-    """Caps and what is left of them, then the releases."""
+def show_balance(console: Console, balance: Balance, *, history: bool = True) -> None:
+    """Caps and what is left of them, then, as their `history`, the releases that the balance holds."""
     data = balance.to_dict()
     table = Table(title=f"{data['dataset']}: what is left", title_justify="left", show_edge=False, pad_edge=False)
     for head, side in (("who", "left"), ("people", "right"), ("granted ε", "right"), ("spent", "right"), ("left", "right")):
@@ -166,15 +168,32 @@ def show_balance(console: Console, balance: Balance) -> None:
     for row in balance_rows(data):
         table.add_row(*row)
     console.print(table)
-    history = Table(title="releases", title_justify="left", show_edge=False, pad_edge=False)
+    if not history:
+        return
+    told = "releases" if balance.releases.older is None else f"the newest {len(balance.releases):,} releases"
+    if balance.releases.newer is not None:
+        told = f"{len(balance.releases):,} releases up to number {balance.releases.newer}"
+    lines = Table(title=told, title_justify="left", show_edge=False, pad_edge=False)
     for head in ("#", "release", "asked", "for", "by", "ε", "state", "when"):
-        history.add_column(head, overflow="fold")
+        lines.add_column(head, overflow="fold")
     for entry in data["releases"]:
-        who, by = entry["recipient"] or "everybody", entry["by"] or ""
-        when = str(entry["reserved_at"]).replace("T", " ")[:16]
-        texts = (str(entry["id"]), entry["name"] or "", asked(entry), who, by, entry["total"], entry["state"], when)
-        history.add_row(*map(escape, texts))
-    console.print(history)
+        lines.add_row(*map(escape, _release_cells(entry)))
+    console.print(lines)
+
+
+def _release_cells(entry: dict[str, Any]) -> tuple[str, ...]:
+    who, by = entry["recipient"] or "everybody", entry["by"] or ""
+    when = str(entry["reserved_at"]).replace("T", " ")[:16]
+    return str(entry["id"]), entry["name"] or "", asked(entry), who, by, entry["total"], entry["state"], when
+
+
+def release_line(entry: dict[str, Any]) -> str:
+    """A release on one line: for lists that are too long for a table."""
+    number, name, question, who, by, total, state, when = map(printable, _release_cells(entry))
+    named = f"  {name}" if name else ""
+    return (
+        f"{number:>7}  {when}  {state:<9}  ε {total:<11}  for {who}{f' by {by}' if by else ''}{named}  {question}".rstrip()
+    )
 
 
 def balance_rows(data: dict[str, Any]) -> list[list[str]]:
@@ -188,8 +207,12 @@ def balance_rows(data: dict[str, Any]) -> list[list[str]]:
     limit("all releases", data.get("total"))
     limit("all recipients together", data.get("together"))
     for kind in ("recipients", "attributes"):
-        for name, part in (data.get(kind) or {}).items():
-            limit(name, part)
+        parts = {name: part for name, part in (data.get(kind) or {}).items() if part.get("cap") is not None}
+        shown = sorted(parts, key=lambda name: Fraction(parts[name]["left"]) / Fraction(parts[name]["cap"]))[:_MOST_ROWS]
+        for name in parts if len(parts) <= _MOST_ROWS else shown:
+            limit(name, parts[name])
+        if len(parts) > _MOST_ROWS:
+            rows.append([f"... {len(parts) - _MOST_ROWS:,} more {kind} with as much or more left (--json)", "", "", "", ""])
     for part in data.get("people") or []:
         name = part["name"] or "people"
         heads = "private" if part["people"] is None else f"{part['people']:,}"

@@ -142,6 +142,8 @@ def show_receipt(console: Console, made: dict[str, Any]) -> None:
             )
             table.add_row(*(escape(str(cell)) for cell in cells))
         console.print(table)
+    if made["older"] is not None:
+        console.print(f"These are not all: --before {made['older']} shows those before them.", markup=False)
     console.print(f"Left for life: {made['left_for_life']}.", markup=False)
     if made["per_period"] is not None:
         said = (

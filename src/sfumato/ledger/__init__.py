@@ -5,7 +5,7 @@ from sfumato.ledger.foresight import Ask, Foreseen, datasets_at, foresee, recall
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.life import Life
 from sfumato.ledger.life_records import Epoch, Line, Pending, Receipt
-from sfumato.ledger.records import Balance, Limit, People, Release, Reservation
+from sfumato.ledger.records import Balance, Limit, Page, People, Release, Reservation
 from sfumato.ledger.standing import Menu, Standing
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Limit",
     "Line",
     "Menu",
+    "Page",
     "Pending",
     "People",
     "Receipt",

@@ -1,8 +1,7 @@
 """Opening a ledger: SQLite file or PostgreSQL, created, checked, brought up to date, with errors a person can act on.
 
-A connection is opened for each operation and closed after it. A release touches its ledger three or four times, so
-this costs a few milliseconds, and a Ledger object holds nothing that a fork, a thread or a restarted server could
-break.
+Connections come from `sfumato.ledger.connections`; a Ledger object holds nothing that a fork, a thread or a restarted server
+could break. Writers to a file queue (`sfumato.ledger.turns`), and are ready to write when their turn comes.
 """
 
 from __future__ import annotations
@@ -10,21 +9,20 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, make_url, select, text
+from sqlalchemy import URL, Connection, Engine, insert, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
-from sqlalchemy.pool import NullPool
 
 from sfumato import __version__
 from sfumato.errors import LedgerError
-from sfumato.extras import need
 from sfumato.ledger import migrate, schema, triggers
+from sfumato.ledger.connections import BUSY_SECONDS, connected
 from sfumato.ledger.persons import key_path
+from sfumato.ledger.turns import turn
 
-BUSY_SECONDS = 60  # how long a writer waits for another one
 _LOCK = 0x5FE3A70  # PostgreSQL advisory lock held while tables or datasets are created
 
 
@@ -34,7 +32,7 @@ class Store:
     def __init__(self, location: str | Path, key: str | Path | None = None) -> None:
         self.url = _url(location)
         self.name = self.url.database if self.is_sqlite else self.url.render_as_string(hide_password=True)
-        self.engine = _engine(self.url)
+        self._shared = connected(self.url)
         self.created = False
         self.key = key_path(str(self.name), self.is_sqlite, key)
 
@@ -63,6 +61,11 @@ class Store:
         return store
 
     @property
+    def engine(self) -> Engine:
+        """Where connections come from."""
+        return self._shared.engine
+
+    @property
     def is_sqlite(self) -> bool:
         """SQLite, or else PostgreSQL."""
         return self.url.get_backend_name() == "sqlite"
@@ -88,14 +91,17 @@ class Store:
         SQLite obeys the settings in `before` only outside a transaction; they end with it.
         """
         with self._errors("write"), self.engine.connect() as connection:
-            raw: Any = connection.connection.dbapi_connection
-            for setting in before if self.is_sqlite else ():
-                raw.execute(setting)
+            if self.is_sqlite:
+                raw: Any = connection.connection.dbapi_connection
+                for setting in before:
+                    raw.execute(setting)
+                with suppress(sqlite3.Error):  # whatever is wrong with the file, the transaction will say
+                    raw.execute("SELECT 1 FROM sqlite_master").fetchone()  # reads the tables' definitions, before the turn
             connection = connection.execution_options(ledger_write=True)
             if not self.is_sqlite:
                 # Balances are read after the lock is held and must be the newest, whatever the server's default.
                 connection = connection.execution_options(isolation_level="READ COMMITTED")
-            with connection.begin():
+            with turn(str(self.name)) if self.is_sqlite else nullcontext(), connection.begin():
                 if not self.is_sqlite:
                     # A server set up for speed may acknowledge commits that a power cut loses.
                     connection.execute(
@@ -249,33 +255,3 @@ def _is_database(path: Path) -> bool:
     if start and start != b"SQLite format 3\0":
         raise LedgerError(f"{path} is not a Sfumato ledger; give the ledger another name")
     return True
-
-
-def _engine(url: URL) -> Engine:
-    if url.get_backend_name() != "sqlite":
-        psycopg = need("psycopg", "a PostgreSQL ledger")
-
-        class Binary(psycopg.Cursor[Any]):  # type: ignore[misc, name-defined]
-            """Vectors of people arrive as they are, not in hexadecimal digits: a quarter of the time."""
-
-            def __init__(self, *given: Any, **named: Any) -> None:
-                super().__init__(*given, **named)
-                self.format = psycopg.pq.Format.BINARY
-
-        return create_engine(url, poolclass=NullPool, connect_args={"cursor_factory": Binary})
-    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS})
-
-    @event.listens_for(engine, "connect")
-    def _settings(connection: sqlite3.Connection, _record: object) -> None:
-        connection.isolation_level = None  # we say BEGIN ourselves: the driver's own would not be IMMEDIATE
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA fullfsync = ON")
-        connection.execute("PRAGMA foreign_keys = ON")
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        # A writer takes the lock first and looks at the balance afterwards, never the other way round.
-        writing = connection.get_execution_options().get("ledger_write")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
-
-    return engine

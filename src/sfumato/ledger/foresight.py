@@ -67,11 +67,20 @@ def datasets_at(location: str | Path) -> list[str]:
     list of str
         The names, sorted; none where there is no ledger.
     """
+    if nothing_at(location):
+        return []
     from sfumato.ledger.database import Store
     from sfumato.ledger.queries import datasets
 
     store = Store.existing(location)
     return [] if store is None else datasets(store)
+
+
+def nothing_at(location: str | Path) -> bool:
+    """Whether a ledger in a file has not been made yet: a preview then need not load what reads one."""
+    place = Path(location).expanduser()
+    named = "://" not in str(location) and str(location) not in ("", ":memory:")
+    return named and place.parent.is_dir() and not place.exists()
 
 
 def recall(location: str | Path, dataset: str, request: str) -> dict[str, Any] | None:
@@ -133,7 +142,7 @@ def foresee(location: str | Path | None, caps: Caps, asks: Iterable[Ask]) -> lis
     """
     asked = [(ask, canonical(ask.request)) for ask in asks]
     stored: list[int | None] = [None] * len(asked)
-    if location is not None:
+    if location is not None and not nothing_at(location):
         from sfumato.ledger import queries
 
         known = queries.standing(location, caps, [(request, ask.recipient) for ask, request in asked])

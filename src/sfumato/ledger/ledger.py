@@ -6,12 +6,12 @@ The databases behind it load when a ledger is opened, not when Sfumato is import
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError
-from sfumato.ledger.records import Balance, Release, Reservation
+from sfumato.ledger.records import Balance, Page, Release, Reservation
 from sfumato.privacy.units import Epsilon
 
 if TYPE_CHECKING:
@@ -293,17 +293,59 @@ class Ledger:
 
         return bridging.bridge(self._store, dataset, statement, person=person, items=items)
 
-    def balance(self, dataset: str) -> Balance:
-        """Who has what left in a `dataset`."""
+    def balance(self, dataset: str, *, releases: int | None = None) -> Balance:
+        """Who has what left in a `dataset`, and its newest `releases`: 100 if it is not said how many, or fewer where each
+        of them is charged to many caps.
+        """
         from sfumato.ledger import queries
 
-        return queries.balance(self._store, dataset)
+        return queries.balance(self._store, dataset, releases)
 
-    def history(self, dataset: str) -> tuple[Release, ...]:
-        """Every release of a `dataset`, oldest first."""
+    def history(
+        self, dataset: str, *, limit: int | None = None, before: int | None = None, after: int | None = None
+    ) -> Page:
+        """A page of the releases of a `dataset`, oldest first; the newest page if neither `before` nor `after` is given.
+
+        What a page takes does not depend on how many releases there are. For all of them, one after the other, see
+        `releases`.
+
+        Parameters
+        ----------
+        dataset : str
+            A registered dataset.
+        limit : int, optional
+            The most releases on the page. If it is not given, 500, or fewer where each is charged to many caps.
+        before, after : int, optional
+            Releases before, or after, the one of this number; what `Page.older` and `Page.newer` of another page say.
+
+        Returns
+        -------
+        Page
+            A tuple of releases that names the pages beside it.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from sfumato.privacy.charge import Charge
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Ledger.open(Path(folder) / "clinic.ledger")
+        ...     ledger.register("clinic", epsilon=1)
+        ...     for ward in "ABCDE":
+        ...         _ = ledger.reserve("clinic", Charge.of("0.1"), request={"count": ward})
+        ...     newest = ledger.history("clinic", limit=2)
+        ...     older = ledger.history("clinic", limit=2, before=newest.older)
+        >>> [release.id for release in newest], [release.id for release in older], older.older
+        ([4, 5], [2, 3], 2)
+        """
         from sfumato.ledger import queries
 
-        return queries.history(self._store, dataset)
+        return queries.history(self._store, dataset, limit, before, after)
+
+    def releases(self, dataset: str) -> Iterator[Release]:
+        """Every release of a `dataset`, oldest first, read a page at a time; those made meanwhile come last."""
+        from sfumato.ledger import queries
+
+        return queries.releases(self._store, dataset)
 
     def entry(self, dataset: str, reservation_id: int) -> Release | None:
         """The release `reservation_id` of a `dataset`, without reading all the others; ``None`` if it has no such."""

@@ -139,9 +139,19 @@ class Life:
         """Whether this `person` is or was in the roster, or waits to join."""
         return self._lives.knows(person)
 
-    def receipt(self, person: Any) -> Receipt:
-        """What was spent on a `person`, by which release, for whom, under which grant, and what is left."""
-        return self._lives.receipt(person)
+    def receipt(self, person: Any, *, limit: int | None = None, before: int | None = None) -> Receipt:
+        """What was spent on a person, by which release, for whom, under which grant, and what is left.
+
+        Parameters
+        ----------
+        person : int or str
+            Their identifier.
+        limit : int, optional
+            The most lines, the newest ones; 1,000 if it is not given.
+        before : int, optional
+            Only lines of releases before the one of this number, as `Receipt.older` says.
+        """
+        return self._lives.receipt(person, limit=limit, before=before)
 
     def taking_part(self, release_id: int, people: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
         """In which group of a release's charge each person was charged, -1 for none.

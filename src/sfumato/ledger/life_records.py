@@ -139,7 +139,7 @@ class Receipt:
     person : str
         Who asked, as they were named.
     lines : tuple of Line
-        Every release that they took part in, oldest first.
+        The releases that they took part in, oldest first: all of them, or a page if there are many.
     tier : str or None
         Their tier now.
     grant : int
@@ -166,6 +166,8 @@ class Receipt:
         What they chose and what comes into force at the next epoch: ``"withdraw"``, a tier or an ε.
     epoch : int
         How many epochs were closed.
+    older : int or None
+        What to give as ``before`` for the lines before these; ``None`` if there are none.
     """
 
     dataset: str
@@ -184,6 +186,7 @@ class Receipt:
     withdrawn_at: str | None
     waiting: str | None
     epoch: int
+    older: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Exact decimals as text, ready for JSON."""

@@ -105,16 +105,16 @@ class Lives:
             hashed, place = self._place(connection, dataset_id, person)
             return place >= 0 or self._waiting(connection, dataset_id, hashed, place) is not None
 
-    def receipt(self, person: Any) -> Receipt:
+    def receipt(self, person: Any, *, limit: int | None, before: int | None) -> Receipt:
+        part = receipts.Part.of(limit, before)
         with self._living() as (connection, dataset_id, menu):
             hashed, place = self._place(connection, dataset_id, person)
             waiting = self._waiting(connection, dataset_id, hashed, place)
             if place < 0 and waiting is None:
                 raise self._stranger()
             word = None if waiting is None else receipts.waiting_for(waiting, 0, menu)
-            return receipts.receipt(
-                connection, dataset_id, self._dataset, menu, person=persons.spelt(person), place=place, waiting=word
-            )
+            who = receipts.Who(self._dataset, persons.spelt(person), place, word)
+            return receipts.receipt(connection, dataset_id, menu, who, part)
 
     def taking_part(self, release_id: int, people: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
         listed = _listed(people)

@@ -7,7 +7,7 @@ table's constraints, so there a changed table is copied aside, made anew and fil
 from __future__ import annotations
 
 from sqlalchemy import CheckConstraint, Connection, Table, text, update
-from sqlalchemy.schema import AddConstraint
+from sqlalchemy.schema import AddConstraint, CreateIndex
 
 from sfumato.errors import LedgerError
 from sfumato.ledger import schema, triggers
@@ -23,6 +23,8 @@ def migrate(connection: Connection, found: int, *, software: str) -> None:
         _to_minutes(connection)
     if found < 3:
         _to_lives(connection)
+    if found < 4:
+        _to_pages(connection)
     for name, value in (("version", str(schema.VERSION)), ("software", software)):
         connection.execute(update(schema.meta).where(schema.meta.c.name == name).values(value=value))
     triggers.install(connection)
@@ -31,6 +33,14 @@ def migrate(connection: Connection, found: int, *, software: str) -> None:
 def _to_lives(connection: Connection) -> None:
     """Format 3: rosters that change. Fixed ones stay as they are, until their people are brought."""
     schema.metadata.create_all(connection, tables=schema.SINCE_3, checkfirst=False)
+
+
+def _to_pages(connection: Connection) -> None:
+    """Format 4: indexes, by which a page of the history is read without the rest of it."""
+    for table in (schema.releases, schema.life_charges):
+        for index in table.indexes:
+            if index.name in schema.INDEXES_SINCE_4:
+                connection.execute(CreateIndex(index, if_not_exists=True))  # a table that an earlier step made anew has them
 
 
 def _to_minutes(connection: Connection) -> None:

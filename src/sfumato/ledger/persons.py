@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from sfumato.errors import InputError, LedgerError
 from sfumato.ledger import schema
@@ -186,15 +186,17 @@ def settle(connection: Connection, dataset_id: int, newcomers: NDArray[np.void])
     parts = np.split(newcomers[order].astype(MEMBER), starts[1:])
     query = select(table.c.bucket, table.c.members).where(table.c.dataset_id == dataset_id)
     there = {int(bucket): bytes(members) for bucket, members in connection.execute(query)}
-    rows = []
+    grown, new = [], []
     for number, part in zip(numbers.tolist(), parts, strict=True):
         if number in there:
-            here = (table.c.dataset_id == dataset_id) & (table.c.bucket == number)
-            connection.execute(update(table).where(here).values(members=there[number] + part.tobytes()))
+            grown.append({"at": number, "members": there[number] + part.tobytes()})
         else:
-            rows.append({"dataset_id": dataset_id, "bucket": number, "members": part.tobytes()})
-    if rows:
-        connection.execute(insert(table), rows)
+            new.append({"dataset_id": dataset_id, "bucket": number, "members": part.tobytes()})
+    if grown:
+        here = (table.c.dataset_id == dataset_id) & (table.c.bucket == bindparam("at"))
+        connection.execute(update(table).where(here).values(members=bindparam("members")), grown)
+    if new:
+        connection.execute(insert(table), new)
 
 
 def in_order(connection: Connection, dataset_id: int, arrivals: NDArray[np.int64], people: int) -> bool:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, select
 
 from sfumato.errors import LedgerError
 from sfumato.ledger import cohorts, schema
 from sfumato.ledger.caps import MAX_BIGINT, Caps
 from sfumato.ledger.database import Store
-from sfumato.ledger.records import Balance, Limit, Release, Reservation
+from sfumato.ledger.limits import adds_up, sums
+from sfumato.ledger.pages import one, page
+from sfumato.ledger.records import Balance, Limit, Page, Release, Reservation
 from sfumato.ledger.register import check_same
-from sfumato.ledger.replay import life_adds_up
+from sfumato.ledger.replay import fixed_charges, life_adds_up
 from sfumato.ledger.requests import canonical
 from sfumato.ledger.reserve import committed, read_caps, unknown
 from sfumato.ledger.state import State
-from sfumato.privacy.units import Nano, epsilon_text
 
-# What people of a living roster were charged, in words
-FORMS = {"grant": "the budget", "chunks": "by group"}
+BALANCE = 100  # the newest releases that a balance shows if nobody says how many
 
 
 def datasets(store: Store) -> list[str]:
@@ -33,7 +33,7 @@ def datasets(store: Store) -> list[str]:
         return [str(name) for name in connection.execute(query).scalars()]
 
 
-def balance(store: Store, dataset: str) -> Balance:
+def balance(store: Store, dataset: str, releases: int | None) -> Balance:
     """See `sfumato.ledger.Ledger.balance`."""
     with store.read() as connection:
         dataset_id = _find(connection, dataset)
@@ -48,14 +48,26 @@ def balance(store: Store, dataset: str) -> Balance:
             attributes=tuple(by_kind["attribute"]),
             recipients=tuple(by_kind["recipient"]),
             people=granted.people,
-            releases=_releases(connection, dataset_id),
+            releases=Page() if releases == 0 else page(store, connection, dataset_id, limit=releases, most=BALANCE),
         )
 
 
-def history(store: Store, dataset: str) -> tuple[Release, ...]:
+def history(store: Store, dataset: str, limit: int | None, before: int | None, after: int | None) -> Page:
     """See `sfumato.ledger.Ledger.history`."""
     with store.read() as connection:
-        return _releases(connection, _find(connection, dataset))
+        return page(store, connection, _find(connection, dataset), limit=limit, before=before, after=after)
+
+
+def releases(store: Store, dataset: str) -> Iterator[Release]:
+    """See `sfumato.ledger.Ledger.releases`."""
+    return _following(store, dataset, history(store, dataset, None, None, 0))  # a name that is wrong is refused here
+
+
+def _following(store: Store, dataset: str, found: Page) -> Iterator[Release]:
+    yield from found
+    while found.newer is not None:
+        found = history(store, dataset, None, None, found.newer)
+        yield from found
 
 
 def entry(store: Store, dataset: str, release_id: int) -> Release | None:
@@ -63,8 +75,7 @@ def entry(store: Store, dataset: str, release_id: int) -> Release | None:
     if not 0 < release_id <= MAX_BIGINT:  # read from a file that anybody may have written
         return None
     with store.read() as connection:
-        found = _releases(connection, _find(connection, dataset), only=release_id)
-        return found[0] if found else None
+        return one(connection, _find(connection, dataset), release_id)
 
 
 def caps(store: Store, dataset: str) -> Caps:
@@ -113,26 +124,15 @@ def verify(store: Store, dataset: str) -> None:
     """See `sfumato.ledger.Ledger.verify`."""
     with store.read() as connection:
         dataset_id = _find(connection, dataset)
-        table = schema.charges
-        sums = (
-            select(table.c.kind, table.c.name, func.sum(table.c.nano))
-            .join(schema.releases, schema.releases.c.id == table.c.release_id)
-            .where(schema.releases.c.dataset_id == dataset_id)
-            .group_by(table.c.kind, table.c.name)
-        )
-        added = {(kind, name): int(nano) for kind, name, nano in connection.execute(sums)}
+        added = sums(connection, dataset_id)
         granted, group = read_caps(connection, dataset_id, dataset)
-        wrong = [
-            f"{limit.kind} {limit.name}".strip()
-            for limit in granted.limits
-            if limit.spent != added.get((limit.kind, limit.name), 0)
-        ]
+        wrong = [f"{limit.kind} {limit.name}".strip() for limit in granted.limits if not adds_up(limit, added)]
         if isinstance(group, State):
             if not life_adds_up(connection, dataset_id):
                 wrong.append("people")
         elif group is not None:
             total = np.zeros_like(group.people.levels)
-            for row in connection.execute(_people_charges(dataset_id)):
+            for row in fixed_charges(connection, dataset_id):
                 total = total + cohorts.charge_of(group.people.levels, row)
             if not np.array_equal(total, group.people.spent):
                 wrong.append("people")
@@ -148,58 +148,3 @@ def _find(connection: Connection, dataset: str) -> int:
     if found is None:
         raise unknown(connection, dataset)
     return int(found)
-
-
-def _people_charges(dataset_id: int):  # type: ignore[no-untyped-def]  # SQLAlchemy's Select has one type per column
-    table = schema.people_charges
-    return (
-        select(table)
-        .join(schema.releases, schema.releases.c.id == table.c.release_id)
-        .where(schema.releases.c.dataset_id == dataset_id)
-        .order_by(table.c.release_id)
-    )
-
-
-def _releases(connection: Connection, dataset_id: int, only: int | None = None) -> tuple[Release, ...]:
-    table, lines, shape = schema.releases, schema.charges, schema.people_charges
-    chosen = table.c.dataset_id == dataset_id
-    if only is not None:
-        chosen = and_(chosen, table.c.id == only)
-    paid: defaultdict[int, list[tuple[str, str, Nano]]] = defaultdict(list)
-    joined = select(lines.c.release_id, lines.c.kind, lines.c.name, lines.c.nano).join(table).where(chosen)
-    for release, kind, name, nano in connection.execute(joined.order_by(lines.c.release_id, lines.c.kind, lines.c.name)):
-        paid[release].append((kind, name, Nano(nano)))
-    steps = select(shape.c.release_id, shape.c.step, shape.c.vector.is_(None)).join(table).where(chosen)
-    people = {
-        release: f"the budget, at most {epsilon_text(step)}" if plain else f"by group, at most {epsilon_text(step)}"
-        for release, step, plain in connection.execute(steps)
-    }
-    lived, changes = schema.life_charges, schema.changes
-    then = (changes.c.dataset_id == lived.c.dataset_id) & (changes.c.number == lived.c.change)
-    living = select(lived.c.release_id, lived.c.form, lived.c.step, changes.c.epoch).join(table).outerjoin(changes, then)
-    epochs = {}
-    private = connection.execute(select(schema.lives.c.private).where(schema.lives.c.dataset_id == dataset_id)).scalar()
-    for release, form, step, epoch in connection.execute(living.where(chosen)):
-        # How a charge is stored depends on who could pay it: of a private roster that is not told.
-        people[release] = f"{FORMS['chunks' if private else form]}, at most {epsilon_text(step)}"
-        epochs[release] = int(epoch or 0)
-    rows = connection.execute(select(table).where(chosen).order_by(table.c.id))
-    return tuple(
-        Release(
-            id=int(row.id),
-            name=row.name,
-            state=row.state,
-            request=row.request,
-            fingerprint=row.fingerprint,
-            recipient=row.recipient,
-            by=row.asked_by,
-            total=Nano(row.total),
-            charges=tuple(paid[row.id]),
-            people=people.get(row.id),
-            stored=row.artefact,
-            reserved_at=row.reserved_at,
-            finished_at=row.finished_at,
-            epoch=epochs.get(row.id),
-        )
-        for row in rows
-    )

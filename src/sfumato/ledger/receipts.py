@@ -1,24 +1,58 @@
 """A receipt: what was spent on one person, by which release, for whom, under which grant, and what is left.
 
+Where the person stands is read from what is kept. Their releases are told from the newest back, as many as were asked for
+(`sfumato.ledger.personal`): a receipt takes as long as it has lines, not as long as the ledger is old. When it reaches their
+first release, the lines must add up to what is kept, or the ledger was changed from outside.
+
 Releases that failed, and those that were never finished, are charged too: nobody can tell whether their noise was seen.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, select
 
-from sfumato.ledger import clock, cohorts, schema
+from sfumato.errors import InputError
+from sfumato.ledger import clock, schema
 from sfumato.ledger.choices import Choices
 from sfumato.ledger.life_records import Line, Receipt
-from sfumato.ledger.packing import CHUNK
-from sfumato.ledger.replay import fixed_charges, story, tell
+from sfumato.ledger.personal import Own, Paid, paid_by
 from sfumato.ledger.requests import question
 from sfumato.ledger.standing import Menu
-from sfumato.ledger.state import FAR, GONE, State
-from sfumato.ledger.states import at_place, changed_from_outside
+from sfumato.ledger.state import FAR, GONE
+from sfumato.ledger.states import at_place, changed_from_outside, last_turns
 from sfumato.privacy.units import epsilon_text
+
+LINES = 1000  # on a receipt, if nobody says how many
+_AT_ONCE = 900  # numbers in one statement; some builds of SQLite take no more than 999
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which lines are wanted: the newest `limit` before a release."""
+
+    limit: int
+    before: int | None
+
+    @classmethod
+    def of(cls, limit: int | None, before: int | None) -> Part:
+        """Checked as given by a caller."""
+        for what, given in (("limit", limit), ("before", before)):
+            if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
+                raise InputError(f"{what} is a whole number from 1, got {given!r}")
+        return cls(LINES if limit is None else limit, before)
+
+
+@dataclass(frozen=True)
+class Who:
+    """Whose receipt it is: `place` -1 is somebody who waits to join, `waiting` what they chose and is not in force yet."""
+
+    dataset: str
+    person: str
+    place: int
+    waiting: str | None
 
 
 def waiting_for(waiting: Choices, which: int, menu: Menu) -> str:
@@ -28,84 +62,65 @@ def waiting_for(waiting: Choices, which: int, menu: Menu) -> str:
     return menu.called(int(waiting.tiers[which])) or epsilon_text(int(waiting.grants[which]))
 
 
-def receipt(
-    connection: Connection, dataset_id: int, dataset: str, menu: Menu, *, person: str, place: int, waiting: str | None
-) -> Receipt:
-    """The receipt of the person at a `place`; -1 is somebody who waits to join."""
-    releases = _releases(connection, dataset_id)
-    lines: list[Line] = []
-    at, now, epoch, tier = 0, State.empty(), 0, None  # the one person's vectors have one entry
-    left_at: str | None = None
-    what = story(connection, dataset_id)
-    for told in tell(connection, what, place // CHUNK, place % CHUNK) if place >= 0 else ():
-        now = told.state
-        epoch = epoch if told.change is None else int(told.change.epoch)
-        if at >= len(now.grants):
-            continue
-        tier = menu.called(int(now.tiers[at]))
-        if now.tiers[at] != GONE:
-            left_at = None
-        elif left_at is None and told.change is not None:  # of those who left twice, the last time
-            left_at = told.change.at
-        if told.change is not None and told.change.kind == "start":
-            lines += _before(connection, dataset_id, releases, int(now.tiers[at]), tier, int(now.grants[at]))
-        elif told.charge is not None and told.paid[at]:
-            release = releases[told.charge.release_id]
-            lines.append(_line(release, epoch, tier, int(now.grants[at]), int(told.paid[at])))
-    epoch = max([epoch, *(int(change.epoch) for change, _ in what.turns if change is not None)])
-    period = clock.period_of(menu.period, clock.now())
-    now = now.entered(period)
-    grant, cap, base, spent, code = (
-        (int(v[at]) for v in (now.grants, now.caps, now.base, now.spent, now.tiers)) if place >= 0 else (0, FAR, 0, 0, -1)
-    )
-    if sum(line.charged for line in lines) != spent or (
-        place >= 0 and at_place(connection, dataset_id, place, ("spent",)) != [spent]
-    ):
+def receipt(connection: Connection, dataset_id: int, menu: Menu, who: Who, part: Part) -> Receipt:
+    """The receipt of one person."""
+    change, charge = last_turns(connection, dataset_id)
+    epoch = 0 if change is None else int(change.epoch)
+    own = Own(connection, dataset_id, who.place)
+    grant, code, cap = (0, -1, FAR) if who.place < 0 else own.now()
+    spent = base = 0
+    if who.place >= 0:
+        spent, base = at_place(connection, dataset_id, who.place, ("spent", "base"))
+    began, period = None if charge is None else charge.period, clock.period_of(menu.period, clock.now())
+    if period is not None and (began is None or period > began):  # a period begins with nothing spent in it
+        began, base = period, spent
+    found, older = ([], None) if who.place < 0 else paid_by(connection, dataset_id, own, part.limit, part.before)
+    if part.before is None and not _possible(found, spent, whole=older is None):
         raise changed_from_outside()
     for_life = max(0, grant - spent)
     capped = cap != FAR and code != GONE
     in_period = max(0, cap - (spent - base)) if capped else None
     return Receipt(
-        dataset=dataset,
-        person=person,
-        lines=tuple(lines),
-        tier=tier,
+        dataset=who.dataset,
+        person=who.person,
+        lines=_lines(connection, menu, found),
+        tier=None if who.place < 0 else menu.called(code),
         grant=grant,
         spent=spent,
         left_for_life=for_life,
-        period=now.period if menu.period else None,
+        period=began if menu.period else None,
         per_period=cap if capped else None,
         spent_in_period=spent - base if menu.period else None,
         left_in_period=in_period,
         left=for_life if in_period is None else min(for_life, in_period),
         withdrawn=code == GONE,
-        withdrawn_at=left_at,
-        waiting=waiting,
+        withdrawn_at=own.left_at(),
+        waiting=who.waiting,
         epoch=epoch,
+        older=older,
     )
 
 
-def _releases(connection: Connection, dataset_id: int) -> dict[int, Any]:
-    table = schema.releases
+def _possible(found: list[Paid], spent: int, *, whole: bool) -> bool:
+    """Whether lines up to the newest lead to what is kept, and no charge passed what the person granted at the time."""
+    running = spent
+    for paid in reversed(found):  # back from now: what they had spent after each release
+        if running > paid.grant or paid.charged > running:
+            return False
+        running -= paid.charged
+    return running == 0 if whole else running > 0
+
+
+def _lines(connection: Connection, menu: Menu, found: list[Paid]) -> tuple[Line, ...]:
+    table, rows = schema.releases, {}
     columns = (table.c.id, table.c.name, table.c.recipient, table.c.reserved_at, table.c.state, table.c.request)
-    return {int(row.id): row for row in connection.execute(select(*columns).where(table.c.dataset_id == dataset_id))}
+    numbers = [paid.release for paid in found]
+    for start in range(0, len(numbers), _AT_ONCE):
+        query = select(*columns).where(table.c.id.in_(numbers[start : start + _AT_ONCE]))
+        rows.update({int(row.id): row for row in connection.execute(query)})
+    return tuple(_line(rows[paid.release], paid, menu.called(paid.tier)) for paid in found)
 
 
-def _before(
-    connection: Connection, dataset_id: int, releases: dict[int, Any], level: int, tier: str | None, grant: int
-) -> list[Line]:
-    """The releases from when the roster was one of head counts."""
-    table = schema.rosters
-    query = select(table.c.levels).where(table.c.dataset_id == dataset_id)
-    levels = cohorts.unpack(connection.execute(query).scalar_one())
-    found = []
-    for row in fixed_charges(connection, dataset_id):
-        charged = int(cohorts.charge_of(levels, row)[level])
-        if charged:
-            found.append(_line(releases[row.release_id], 0, tier, grant, charged))
-    return found
-
-
-def _line(release: Any, epoch: int, tier: str | None, grant: int, charged: int) -> Line:
+def _line(release: Any, paid: Paid, tier: str | None) -> Line:
     who = (int(release.id), release.name, release.recipient, release.reserved_at, release.state)
-    return Line(*who, epoch, tier, grant, charged, *question(release.request))
+    return Line(*who, paid.epoch, tier, paid.grant, paid.charged, *question(release.request))

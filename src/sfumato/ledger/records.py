@@ -7,6 +7,7 @@ kept to the minute: finer ones would publish how long a release took, and that m
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -165,11 +166,13 @@ class Release:
     people : str or None
         What people were charged, in words.
     stored : str or None
-        What was committed, as JSON; see `artefact`.
+        What was committed, as JSON, unless it is long; see `artefact`.
     reserved_at, finished_at : str
         Minutes in UTC.
     epoch : int or None
         How many epochs of a roster that changes were closed then; ``None`` where the roster is fixed.
+    fetch : callable or None
+        Reads what was committed where it is too long for a page of releases.
     """
 
     id: int
@@ -186,11 +189,13 @@ class Release:
     reserved_at: str
     finished_at: str | None
     epoch: int | None = None
+    fetch: Callable[[], str | None] | None = field(default=None, repr=False, compare=False)
 
     @property
     def artefact(self) -> dict[str, Any] | None:
         """What `Ledger.commit` was given. Read when asked for: a history of large results is not."""
-        return None if self.stored is None else dict(json.loads(self.stored))
+        stored = self.fetch() if self.stored is None and self.fetch is not None else self.stored
+        return None if stored is None else dict(json.loads(stored))
 
     @property
     def kind(self) -> str | None:
@@ -231,6 +236,31 @@ class Release:
         }
 
 
+class Page(tuple[Release, ...]):
+    """Some releases of a dataset that follow each other, oldest first; a tuple that also names the pages beside it.
+
+    Attributes
+    ----------
+    older : int or None
+        What to give as ``before`` for the page before this one; ``None`` if there is none.
+    newer : int or None
+        What to give as ``after`` for the page after this one; ``None`` if this one is the newest.
+    """
+
+    older: int | None
+    newer: int | None
+
+    def __new__(cls, releases: Iterable[Release] = (), *, older: int | None = None, newer: int | None = None) -> Page:
+        """The page of these `releases`, with the numbers of the pages beside it."""
+        page = super().__new__(cls, releases)
+        page.older, page.newer = older, newer
+        return page
+
+    def to_dict(self) -> dict[str, Any]:
+        """The releases and the pages beside this one, ready for JSON."""
+        return {"releases": [release.to_dict() for release in self], "older": self.older, "newer": self.newer}
+
+
 @dataclass(frozen=True)
 class Balance:
     """Who has what left in one dataset, all of it read at one moment.
@@ -247,8 +277,8 @@ class Balance:
         One each.
     people : People or None
         The public roster and what its people have spent; ``None`` for a private one that changes.
-    releases : tuple of Release
-        The history, oldest first.
+    releases : Page
+        The newest releases, oldest first; ``releases.older`` says whether there are others.
     """
 
     dataset: str
@@ -257,7 +287,7 @@ class Balance:
     attributes: tuple[Limit, ...]
     recipients: tuple[Limit, ...]
     people: People | None
-    releases: tuple[Release, ...]
+    releases: Page
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries and text, ready for JSON; many levels come as ranges."""
@@ -268,5 +298,5 @@ class Balance:
             "attributes": {limit.name: limit.to_dict() for limit in self.attributes},
             "recipients": {limit.name: limit.to_dict() for limit in self.recipients},
             "people": self.people.summary() if self.people else None,
-            "releases": [release.to_dict() for release in self.releases],
+            **self.releases.to_dict(),
         }

@@ -1,6 +1,6 @@
 """The life of people told again from what was written down: every change and every charge, in turn.
 
-A receipt tells the chunk that one person is in, `verify` tells all of them; both use the rules of `sfumato.ledger.state`.
+`verify` tells it for all of them, by the rules of `sfumato.ledger.state`; one person's part is told in `personal`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from sfumato.ledger.packing import CHUNK, Columns
 from sfumato.ledger.state import GONE, PARTS, State, by_grant
 from sfumato.ledger.states import load
 from sfumato.privacy.units import NanoArray
+
+_BATCH = 64  # lines that are read at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,74 +71,81 @@ def _brought(connection: Connection, dataset_id: int) -> NanoArray:
     return np.zeros_like(levels) if total is None else total
 
 
-def fixed_charges(connection: Connection, dataset_id: int) -> list[Any]:
-    """The charges of a roster from when it was one of head counts."""
-    table = schema.people_charges
-    joined = select(table).join(schema.releases, schema.releases.c.id == table.c.release_id)
-    return list(connection.execute(joined.where(schema.releases.c.dataset_id == dataset_id).order_by(table.c.release_id)))
+def fixed_charges(connection: Connection, dataset_id: int) -> Iterator[Any]:
+    """The charges of a roster of head counts, oldest first; a few vectors at a time, since each may be one of a million."""
+    table, releases = schema.people_charges, schema.releases
+    query = select(table).join(releases, releases.c.id == table.c.release_id).where(releases.c.dataset_id == dataset_id)
+    yield from _batches(connection, query.order_by(releases.c.id).limit(8), releases.c.id)
 
 
-def tell(connection: Connection, what: Story, chunk: int, only: int | None = None) -> Iterator[Told]:
-    """What each turn did to the people of a `chunk`, or to the `only` one at that entry of it."""
+def _batches(connection: Connection, query: Any, key: Any) -> Iterator[Any]:
+    """The rows of a query that is ordered by a `key`, its first column, and has a limit: one batch after the other."""
+    rows = connection.execute(query).all()
+    while rows:
+        yield from rows
+        rows = connection.execute(query.where(key > rows[-1][0])).all()
+
+
+class _InTurn:
+    """What was stored for some numbers, asked for in rising order; nothing is kept that was passed."""
+
+    def __init__(self, rows: Iterator[Any]) -> None:
+        self._rows = rows
+        self._next = next(rows, None)
+
+    def of(self, number: int) -> Any:
+        while self._next is not None and self._next[0] < number:
+            self._next = next(self._rows, None)
+        return self._next[1] if self._next is not None and self._next[0] == number else None
+
+
+def tell(connection: Connection, what: Story, chunk: int) -> Iterator[Told]:
+    """What each turn did to the people of a `chunk`."""
     changed, charged = schema.change_chunks, schema.charge_chunks
     here = (changed.c.dataset_id == what.dataset_id) & (changed.c.chunk == chunk)
-    entries = dict(connection.execute(select(changed.c.number, changed.c.entries).where(here)).all())
-    asked = select(charged.c.release_id, charged.c.entries).join(
-        schema.life_charges, schema.life_charges.c.release_id == charged.c.release_id
-    )
-    mine = (schema.life_charges.c.dataset_id == what.dataset_id) & (charged.c.chunk == chunk)
-    amounts = dict(connection.execute(asked.where(mine)).all())
+    stored = select(changed.c.number, changed.c.entries).where(here).order_by(changed.c.number)
+    entries = _InTurn(_batches(connection, stored.limit(_BATCH), changed.c.number))
+    lived = schema.life_charges
+    mine = (lived.c.dataset_id == what.dataset_id) & (charged.c.chunk == chunk)
+    asked = select(lived.c.release_id, charged.c.entries).join(charged, lived.c.release_id == charged.c.release_id)
+    in_order = asked.where(mine).order_by(lived.c.release_id)
+    amounts = _InTurn(_batches(connection, in_order.limit(_BATCH), lived.c.release_id))
     now = State.empty()
     for change, charge in what.turns:
         nothing = np.zeros(len(now.grants), dtype=np.int64)
         if change is not None:
-            now = _changed(now, what, change, entries.get(change.number), only)
+            now = _changed(now, what, change, entries.of(change.number))
             yield Told(change, None, np.zeros(len(now.grants), dtype=np.int64), now)
             continue
         now = now.entered(charge.period)
         if charge.form == "grant":
             each = by_grant(now, int(charge.step))
-        elif charge.release_id in amounts:
-            each = _amounts(amounts[charge.release_id], now, only)
         else:
-            each = nothing
+            packed = amounts.of(charge.release_id)
+            each = nothing if packed is None else _amounts(packed, now)
         if (each < 0).any() or (each > now.left).any() or each[now.tiers == GONE].any():
-            raise _unlike()
+            raise unlike()
         now = replace(now, spent=now.spent + each)
         yield Told(None, charge, each, now)
 
 
-def _amounts(entries: Any, now: State, only: int | None) -> NanoArray:
+def _amounts(entries: Any, now: State) -> NanoArray:
     """What was written down that each person paid; who was not there yet has no entry."""
-    columns = Columns(entries)
-    if only is None:
-        each = columns.column(0)
-    else:
-        each = np.array([columns.at(0, only)] if only < columns.length else [], dtype=np.int64)
+    each = Columns(entries).column(0)
     if len(each) != len(now.grants):
-        raise _unlike()
+        raise unlike()
     return each
 
 
-def _entries(entries: Any, only: int | None) -> tuple[NDArray[np.int64], ...]:
-    """Who changed, and their grants, tiers and caps; the `only` one is entry 0."""
-    columns = Columns(entries)
-    at = np.cumsum(columns.column(0)) - 1
-    if only is None:
-        return (at, *(columns.column(number) for number in (1, 2, 3)))
-    found = int(np.searchsorted(at, only))
-    here = [found] if found < len(at) and at[found] == only else []
-    picked = ([columns.at(number, entry) for entry in here] for number in (1, 2, 3))
-    return (np.zeros(len(here), dtype=np.int64), *(np.array(column, dtype=np.int64) for column in picked))
-
-
-def _changed(now: State, what: Story, change: Any, entries: Any, only: int | None) -> State:
+def _changed(now: State, what: Story, change: Any, entries: Any) -> State:
     if entries is None:
         return now
-    at, grants, tiers, caps = _entries(entries, only)
+    columns = Columns(entries)
+    at = np.cumsum(columns.column(0)) - 1
+    grants, tiers, caps = (columns.column(number) for number in (1, 2, 3))
     size = max(len(now.grants), int(at.max(initial=-1)) + 1)
     if size > CHUNK or int(at.min(initial=0)) < 0:
-        raise _unlike()
+        raise unlike()
     wide = {part: getattr(now, part) for part in PARTS}
     if size > len(now.grants):
         more = np.zeros(size - len(now.grants), dtype=np.int64)
@@ -149,7 +158,8 @@ def _changed(now: State, what: Story, change: Any, entries: Any, only: int | Non
     return State.of(wide, now.period)
 
 
-def _unlike() -> LedgerError:
+def unlike() -> LedgerError:
+    """The error for charges and changes that contradict each other."""
     return LedgerError(
         "what was written down about people does not fit together: the ledger was changed from outside; "
         "restore it from a backup before releasing anything"

@@ -1,30 +1,29 @@
 """Reserve, commit, fail: each one transaction.
 
 `reserve` takes the dataset's lock first and looks at the balances afterwards, so no two requests can both see the
-same last bit of budget. Whether the charge fits is decided by the rule in `sfumato.ledger.caps`. Each cap is then raised
-by an UPDATE that carries its own condition and must hit one row; the table's CHECK and triggers say the same once more.
-When the transaction returns the charge is on disk: whatever happens next, a crash included, it stays spent. There is no
-way back from *reserved* but to *committed* or *failed*.
+same last bit of budget. Whether the charge fits is decided by the rule in `sfumato.ledger.caps`. All caps are then
+raised by one UPDATE that carries its own condition and must hit each of them; the table's CHECK and triggers say the
+same once more. When the transaction returns the charge is on disk: whatever happens next, a crash included, it stays
+spent. There is no way back from *reserved* but to *committed* or *failed*.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection, insert, or_, select, update
 
 from sfumato.errors import InputError, LedgerError
-from sfumato.ledger import charges, choices, clock, cohorts, epochs, menus, schema, states
+from sfumato.ledger import charges, choices, clock, cohorts, epochs, limits, menus, schema, states
 from sfumato.ledger.caps import Caps
 from sfumato.ledger.database import Store
 from sfumato.ledger.records import Limit, Reservation
 from sfumato.ledger.requests import canonical, fingerprint_of, readable
-from sfumato.ledger.standing import LivePeople, Standing
+from sfumato.ledger.standing import LivePeople, Menu, Standing
 from sfumato.ledger.state import State
 from sfumato.privacy.charge import Charge
-from sfumato.privacy.units import Nano
 
 
 def lock(connection: Connection, dataset: str) -> int:
@@ -53,15 +52,20 @@ def read_caps(
 
     Ledgers of an older format have no `lives`.
     """
+    return _standing(connection, dataset_id, dataset, menus.load(connection, dataset_id) if lives else None)
+
+
+def _standing(
+    connection: Connection, dataset_id: int, dataset: str, menu: Menu | None
+) -> tuple[Caps, cohorts.Cohorts | State | None]:
     table = schema.limits
     query = select(table.c.kind, table.c.name, table.c.cap, table.c.spent).where(table.c.dataset_id == dataset_id)
-    limits = tuple(Limit(*row) for row in connection.execute(query))
-    menu = menus.load(connection, dataset_id) if lives else None
+    found = tuple(Limit(*row) for row in connection.execute(query).all())
     if menu is not None:
         everybody = states.load(connection, dataset_id).entered(clock.period_of(menu.period, clock.now()))
-        return Caps(dataset, limits, None if menu.private else LivePeople.of(everybody, menu), menu), everybody
+        return Caps(dataset, found, None if menu.private else LivePeople.of(everybody, menu), menu), everybody
     group = cohorts.load(connection, dataset_id)
-    return Caps(dataset, limits, None if group is None else group.people), group
+    return Caps(dataset, found, None if group is None else group.people), group
 
 
 def reserve(
@@ -85,8 +89,10 @@ def reserve(
         stored = committed(connection, dataset_id, asked_for, recipient)
         if stored is not None:
             return stored
-        _bound(connection, dataset_id, dataset, charge, standing)
-        caps, group = read_caps(connection, dataset_id, dataset)
+        menu = menus.load(connection, dataset_id)
+        if menu is not None:
+            _bound(connection, dataset_id, dataset, menu, charge, standing)
+        caps, group = _standing(connection, dataset_id, dataset, menu)
         price = caps.check(charge, recipient)
         row = {
             "dataset_id": dataset_id,
@@ -101,7 +107,7 @@ def reserve(
         }
         added = insert(schema.releases).values(row).returning(schema.releases.c.id)
         release_id = int(connection.execute(added).scalar_one())
-        _charge_limits(connection, dataset_id, release_id, price.limits)
+        limits.charge_limits(connection, dataset_id, release_id, price.limits)
         if isinstance(group, State) and price.people is not None:
             assert caps.menu is not None
             charges.charge_life(connection, dataset_id, release_id, caps.menu, group, price.people)
@@ -110,11 +116,10 @@ def reserve(
     return Reservation(release_id, "reserved")
 
 
-def _bound(connection: Connection, dataset_id: int, dataset: str, charge: Charge, standing: Standing | int | None) -> None:
+def _bound(
+    connection: Connection, dataset_id: int, dataset: str, menu: Menu, charge: Charge, standing: Standing | int | None
+) -> None:
     """What was lowered or withdrawn binds before this charge; one that was priced without it is refused."""
-    menu = menus.load(connection, dataset_id)
-    if menu is None:
-        return
     if menu.private or charge.people is None:  # the price does not depend on who is in which cohort
         epochs.bind(connection, dataset_id, clock.now())
         return
@@ -148,25 +153,6 @@ def committed(connection: Connection, dataset_id: int, request: str, recipient: 
     )
     row = connection.execute(query.order_by(table.c.id).limit(1)).one_or_none()
     return None if row is None else Reservation(int(row.id), "committed", json.loads(row.artefact), repeated=True)
-
-
-def _charge_limits(connection: Connection, dataset_id: int, release_id: int, asks: Sequence[tuple[Limit, Nano]]) -> None:
-    table = schema.limits
-    rows = []
-    for limit, nano in asks:
-        if not nano:
-            continue
-        done = connection.execute(
-            update(table)
-            .where(table.c.dataset_id == dataset_id, table.c.kind == limit.kind, table.c.name == limit.name)
-            .where(or_(table.c.cap.is_(None), table.c.spent + nano <= table.c.cap))
-            .values(spent=table.c.spent + nano)
-        )
-        if done.rowcount != 1:
-            raise LedgerError("a balance changed under the dataset's lock; nothing was spent, check the ledger")
-        rows.append({"release_id": release_id, "kind": limit.kind, "name": limit.name, "nano": nano})
-    if rows:
-        connection.execute(insert(schema.charges), rows)
 
 
 def finish(store: Store, release_id: int, *, state: str, artefact: str | None) -> None:

@@ -22,13 +22,15 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    text,
 )
 
 FORMAT = "sfumato-ledger"
-VERSION = 3
+VERSION = 4
 
 metadata = MetaData()
 _MINUTE = "LIKE '____-__-__T__:__Z'"
+_TOLD = text("name = 'device statement'")  # the releases that `sfumato.ledger.bridging` reads again
 _ID = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER PRIMARY KEY counts up by itself on SQLite
 
 meta = Table(
@@ -92,6 +94,8 @@ releases = Table(
         f"reserved_at {_MINUTE} AND (finished_at IS NULL OR finished_at {_MINUTE})", name="ledger_releases_minute"
     ),
     Index("ledger_releases_asked", "dataset_id", "fingerprint"),
+    Index("ledger_releases_pages", "dataset_id", "id"),
+    Index("ledger_releases_told", "dataset_id", "id", sqlite_where=_TOLD, postgresql_where=_TOLD),
     sqlite_autoincrement=True,
 )
 
@@ -218,6 +222,7 @@ life_charges = Table(
     Column("after", Text, nullable=False),
     CheckConstraint("form IN ('grant', 'chunks')", name="ledger_life_charges_form"),
     Index("ledger_life_charges_turns", "dataset_id", "turn"),
+    Index("ledger_life_charges_pages", "dataset_id", "release_id"),
 )
 
 # What each person paid, by 4,096 places; a chunk in which nobody paid is left out.
@@ -229,6 +234,7 @@ charge_chunks = Table(
     Column("entries", LargeBinary, nullable=False),
 )
 
+INDEXES_SINCE_4 = ("ledger_releases_pages", "ledger_releases_told", "ledger_life_charges_pages")
 SINCE_3 = (lives, persons, states, choices, changes, change_chunks, life_charges, charge_chunks)
 VECTORS = (
     (rosters, "levels"),

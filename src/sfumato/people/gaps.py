@@ -63,7 +63,7 @@ def cuts(question: Question, coefficients: Floats) -> Floats:
     >>> cuts(Question(roster), np.array([0.0, 1 / 40]))  # only the open tier is asked: its people stand for all
     array([60.])
     """
-    heads = question.budgets.counts.astype(np.float64)
+    heads = question.heads
     share = np.cumsum(heads)[:-1] / question.people
     part = np.cumsum(heads * coefficients)
     scale = question.people * question.span * question.unit

@@ -30,6 +30,7 @@ from sfumato.people.headline import ALARM, ANY_DATA
 from sfumato.people.mechanisms.affine import optimal_cap
 from sfumato.people.question import Question
 from sfumato.privacy import NANO, Charge, Exact, Meter, PersonBudgets, as_epsilon
+from sfumato.privacy.integers import exact_dot
 from sfumato.privacy.terms import Terms
 from sfumato.registry import Mechanism
 
@@ -186,13 +187,18 @@ class PersonalHistogramPlan:
         return self.terms.budgets
 
     @property
+    def weightings(self) -> tuple[Integers, ...]:
+        """The weights that `run` asks for."""
+        return (self.weights,)
+
+    @property
     def charge(self) -> Charge:
         return Charge.of_people(self.weights * self.terms.factor)
 
     @property
     def mass(self) -> int:
         """Σ m over the people, in nano-ε."""
-        return int(sum(w * n for w, n in zip(self.weights.tolist(), self.budgets.counts.tolist(), strict=True)))
+        return exact_dot(self.weights, self.budgets.counts)
 
     @property
     def noise_scale(self) -> float:

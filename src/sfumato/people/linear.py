@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.estimate import Bracket, Estimate
 from sfumato.people.gaps import bias_at
 from sfumato.people.question import Question
-from sfumato.people.reading import Integers, Reader, fitted
+from sfumato.people.reading import Integers, Reader
 from sfumato.privacy import NANO, Charge, Exact, Meter, Nano
 from sfumato.privacy.integers import as_int64
 from sfumato.privacy.noise import laplace_variance
@@ -89,7 +90,7 @@ class LinearPlan:
         """What each person group loses: weight times its cost, added over the rounds."""
         return Charge.of_people(np.sum([r.weights for r in self.rounds], axis=0) * self.question.cost)
 
-    @property
+    @cached_property
     def influence(self) -> NDArray[np.float64]:
         """``a_u`` per person group: the share of the answer that one person's value makes up."""
         total = np.zeros(self.question.budgets.groups)
@@ -108,10 +109,14 @@ class LinearPlan:
 
     def spread(self, variance: float) -> float:
         """Standard deviation that unequal weights cause, if values are independent of budgets."""
+        q = self.question
+        return q.people * q.unit * float(np.sqrt(variance * self._imbalance))
+
+    @cached_property
+    def _imbalance(self) -> float:
         q, a = self.question, self.influence
-        n = q.people
-        imbalance = float(np.dot(q.budgets.counts, a**2)) - float(np.dot(q.budgets.counts, a)) ** 2 / n
-        return n * q.unit * float(np.sqrt(variance * max(0.0, imbalance)))
+        heads = q.heads
+        return max(0.0, float(np.dot(heads, a**2)) - float(np.dot(heads, a)) ** 2 / q.people)
 
     def head_scales(self, size: float) -> NDArray[np.float64]:
         """Scale of what each noisy head count adds to the error, if its people's totals are `size` units on average."""
@@ -126,21 +131,21 @@ class LinearPlan:
         """Variance of all of that."""
         return 2 * float(np.square(self.head_scales(size)).sum())
 
-    @property
+    @cached_property
     def bias_bound(self) -> float:
         """Largest distance of the expected answer from the truth, over all possible data."""
         q = self.question
-        gap = float(np.dot(q.budgets.counts, np.abs(self.influence - 1 / q.people)))
+        gap = float(np.dot(q.heads, np.abs(self.influence - 1 / q.people)))
         bound = q.people * q.unit * q.span / 2 * gap
         return 0.0 if gap < 1e-9 else bound
 
-    @property
+    @cached_property
     def rounding_bound(self) -> float:
         """Largest error by rounding values to the lattice, over all possible data."""
         q = self.question
-        return float(np.dot(q.budgets.counts, np.abs(self.influence))) * q.rounding_bound
+        return float(np.dot(q.heads, np.abs(self.influence))) * q.rounding_bound
 
-    @property
+    @cached_property
     def expected_rmse(self) -> float:
         """From public facts: σ² and μ are guessed from the selectivity, or the worst possible; rounding is the worst."""
         q = self.question
@@ -148,7 +153,7 @@ class LinearPlan:
         noise += self.head_variance(q.largest if self.worst_case else q.likely)
         if self.worst_case and q.selectivity is None:
             return float(np.sqrt((self.bias_bound + self.rounding_bound) ** 2 + noise))
-        missing = float(np.dot(q.budgets.counts, self.influence)) - 1
+        missing = float(np.dot(q.heads, self.influence)) - 1
         if q.selectivity is None:
             gap = max(abs(q.low * q.rows_per_person - self.centre), abs(q.high * q.rows_per_person - self.centre))
         else:
@@ -169,8 +174,13 @@ class LinearPlan:
 
     def error_at(self, gap: float) -> float:
         """The error at a gap between the stricter people and the rest; `gaps` says what that is."""
-        bias = bias_at(self.question, self.influence, gap)
+        bias = gap * self._bias_of_gap
         return min(float(np.hypot(self.expected_rmse, bias)), self.worst_rmse)
+
+    @cached_property
+    def _bias_of_gap(self) -> float:
+        """bias(1), which bias(g) is a multiple of."""
+        return bias_at(self.question, self.influence, 1.0)
 
     def run(self, reader: Reader, meter: Meter) -> Estimate:
         """Read the sums, add noise through the Meter, combine."""
@@ -267,15 +277,7 @@ def _sums(reader: Reader, part: Round, divisor: int) -> Exact[Integers]:
     """The divided sum of every part."""
     if part.size == 1 and bool((part.parts[part.weights > 0] == 0).all()):
         return reader.weighted_sum(part.weights).map(lambda total: _divided([total], divisor))
-    return reader.group_sums().map(lambda found: _divided(_part_sums(part, fitted(found, part.parts.size)), divisor))
-
-
-def _part_sums(part: Round, found: Integers) -> list[int]:
-    out = [0] * part.size
-    for place, weight, total in zip(part.parts.tolist(), part.weights.tolist(), found.tolist(), strict=True):
-        if place >= 0:
-            out[place] += weight * total
-    return out
+    return reader.part_sums(part.parts, part.weights).map(lambda totals: _divided(list(totals), divisor))
 
 
 def _divided(totals: list[int], divisor: int) -> Integers:

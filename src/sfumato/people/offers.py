@@ -143,7 +143,7 @@ def _histogram(request: Request, facts: Facts) -> list[Offer]:
 
         def run(dataset: Dataset, meter: Meter) -> Any:
             table = PersonalTable(dataset, facts.budgets)
-            return plan.run(lambda weights: table.weighted_cells(weights, columns, request.where), meter)
+            return plan.run(table.weighed_at_once(plan.weightings, columns, request.where), meter)
 
         priced = facts.terms.up_to(plan.charge)
         about: dict[str, Any] = {"plan": plan, "bias_bound": plan.bias_bound, "errors": errors_of(plan)}

@@ -113,17 +113,22 @@ class Question:
         """The same question to people with other `budgets`; for comparisons, not for a release."""
         return replace(self, held_to=replace(self.terms, budgets=budgets, granted=None))
 
-    @property
+    @cached_property
     def people(self) -> int:
         """Number of people in the roster."""
         return self.budgets.people
 
-    @property
+    @cached_property
     def levels(self) -> NDArray[np.int64]:
         """What this question may use of each group's budget, in nano-ε."""
-        return np.asarray(self.budgets.levels // self.split)
+        return self.budgets.levels if self.split == 1 else np.asarray(self.budgets.levels // self.split)
 
-    @property
+    @cached_property
+    def heads(self) -> NDArray[np.float64]:
+        """People per group, as floats for formulas of expected error."""
+        return self.budgets.counts.astype(np.float64)
+
+    @cached_property
     def epsilons(self) -> NDArray[np.float64]:
         """The same as floats, for formulas of expected error only."""
         return np.asarray(self.levels / NANO)

@@ -8,7 +8,8 @@ run unchanged on an array in a test and on ten million rows in a database.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -36,6 +37,18 @@ class Reader(Protocol):
 
     def group_values(self) -> Exact[Integers]:
         """Number of records per person group (rows) and value of the measure from `low` to `high` (columns)."""
+
+    def weighted_sums(self, weights: Sequence[Integers]) -> Exact[tuple[int, ...]]:
+        """`weighted_sum` for each of several `weights`; over the same records."""
+        first, *rest = (self.weighted_sum(each) for each in weights)
+        return first.zip(*rest)
+
+    def part_sums(self, parts: Integers, weights: Integers) -> Exact[list[int]]:
+        """``Σ over records of weights[group] * measure`` for every part.
+
+        `parts` numbers the part of each group, -1 for none; `weights` has an integer for each group.
+        """
+        return self.group_sums().map(lambda found: _per_part(fitted(found, parts.size), parts, weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +208,20 @@ class DatasetReader(Reader):
         return self._table.group_sums(where=self.where, measure=self.measure, steps=self.steps, base=self.base)
 
     def weighted_sum(self, weights: Integers) -> Exact[int]:
-        return self._table.weighted_sum(weights, where=self.where, measure=self.measure, steps=self.steps, base=self.base)
+        return self.weighted_sums([weights])[0]
+
+    def weighted_sums(self, weights: Sequence[Integers]) -> Exact[tuple[int, ...]]:
+        return self._table.weighted_sums(weights, where=self.where, measure=self.measure, steps=self.steps, base=self.base)
+
+    def part_sums(self, parts: Integers, weights: Integers) -> Exact[list[int]]:
+        people = self.levels
+        if people is None or people.names is not None:
+            return super().part_sums(parts, weights)
+        # Neighbours in one part with one weight are one group: their sums are asked for, not those of every budget.
+        starts = np.flatnonzero(np.append(True, (np.diff(parts) != 0) | (np.diff(weights) != 0)))
+        few = PersonBudgets(people.levels[starts], np.zeros_like(starts))
+        found = replace(self, levels=few).group_sums()
+        return found.map(lambda sums: _per_part(sums, parts[starts], weights[starts]))
 
     @property
     def _table(self) -> PersonalTable:
@@ -205,6 +231,52 @@ class DatasetReader(Reader):
         if self.measure is not None:
             raise InputError("sampling a sum needs one count per value of the measure; choose another mechanism for tables")
         return self.group_sums().map(lambda ones: np.stack([np.zeros_like(ones), ones], axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Together(Reader):
+    """A reader whose sums with some public weights come from one query, for a mechanism that asks for several.
+
+    Parameters
+    ----------
+    reader : Reader
+        Whom to ask.
+    weights : tuple of int64 arrays
+        What will be asked for.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Meter
+    >>> one, ten = np.array([1]), np.array([10])
+    >>> both = Together(ArrayReader.of(groups=[0, 0], values=[1, 1]), (one, ten))
+    >>> Meter().laplace(both.weighted_sum(ten).map(lambda total: [total]), rate=50 * 10**9).tolist()
+    [20]
+    """
+
+    reader: Reader
+    weights: tuple[Integers, ...]
+
+    @cached_property
+    def _found(self) -> Exact[tuple[int, ...]]:
+        return self.reader.weighted_sums(self.weights)
+
+    def weighted_sum(self, weights: Integers) -> Exact[int]:
+        for place, known in enumerate(self.weights):
+            if known is weights:
+                return self._found[place]
+        return self.reader.weighted_sum(weights)
+
+    def weighted_sums(self, weights: Sequence[Integers]) -> Exact[tuple[int, ...]]:
+        return self.reader.weighted_sums(weights)
+
+    def part_sums(self, parts: Integers, weights: Integers) -> Exact[list[int]]:
+        return self.reader.part_sums(parts, weights)
+
+    def group_sums(self) -> Exact[Integers]:
+        return self.reader.group_sums()
+
+    def group_values(self) -> Exact[Integers]:
+        return self.reader.group_values()
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,6 +304,14 @@ def fitted(groups: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     if len(groups) == count:
         return groups
     return np.concatenate([groups[:count], np.zeros((max(0, count - len(groups)), *groups.shape[1:]), dtype=np.int64)])
+
+
+def _per_part(sums: Integers, parts: Integers, weights: Integers) -> list[int]:
+    """Sums times weights, added up by part as Python's integers."""
+    products = sums.astype(object) * weights.astype(object)
+    found = np.zeros(int(parts.max(initial=-1)) + 1, dtype=object)
+    np.add.at(found, parts[parts >= 0], products[parts >= 0])
+    return [int(total) for total in found]
 
 
 def _records(groups: ArrayLike, values: ArrayLike) -> Exact[tuple[Integers, Integers]]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,7 @@ class PersonBudgets:
             raise InputError(f"a share of {fraction} leaves the most careful group without any budget")
         return PersonBudgets(levels, self.counts, self.names, self.noise)
 
-    @property
+    @cached_property
     def people(self) -> int:
         """Number of people."""
         return int(self.counts.sum())

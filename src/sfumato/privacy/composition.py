@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar, cast, overload
 
 import numpy as np
@@ -84,7 +85,7 @@ class Composition:
     @classmethod
     def under(cls, terms: Terms, *, source: Source = SECURE) -> Self:
         """A Meter that holds a release to its `terms`, with noise from `source`."""
-        return cls(
+        meter = cls(
             limit=terms.limit,
             budgets=terms.budgets,
             granted=terms.granted,
@@ -94,6 +95,8 @@ class Composition:
             roster=terms.roster,
             source=source,
         )
+        meter.terms = replace(meter.terms, person=terms.person, heads=terms.heads)
+        return meter
 
     def __copy__(self) -> NoReturn:
         raise PrivacyError(ONE_METER)
@@ -243,6 +246,7 @@ class Composition:
             groups=None if self._groups is None or spent.people is None else self._groups.using(spent.people),
             attributes=spent.attributes,
             rows_per_person=self.rows_per_person,
+            person=None if self.terms.heads else self.terms.person,
             assumptions=tuple(self._assumptions),
             steps=tuple(self._account.steps),
             not_private=tuple(self._not_private),

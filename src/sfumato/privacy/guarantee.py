@@ -90,6 +90,8 @@ class Guarantee:
         Loss per attribute in nano-ε.
     rows_per_person : int
         Cap on the rows of one person; all of them are protected together.
+    person : str or None
+        The column that says whose row it is, where such a cap leaves out further rows.
     assumptions : tuple of str
         What the promise rests on.
     steps : tuple of Step
@@ -109,6 +111,7 @@ class Guarantee:
     groups: GroupLosses | None = None
     attributes: Mapping[str, Nano] = field(default_factory=dict)
     rows_per_person: int = 1
+    person: str | None = None
     assumptions: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     not_private: tuple[str, ...] = ()
@@ -161,6 +164,8 @@ class Guarantee:
         )
         if self.rows_per_person > 1:
             text += f" A person's whole contribution of up to {self.rows_per_person} rows is protected."
+        if self.person is not None:
+            text += " " + cap_sentence(self.rows_per_person)
         if self.groups is not None:
             text += " " + self.groups.sentence()
             if self.neighbours == "replacement":
@@ -192,6 +197,9 @@ class Guarantee:
             "not_private": list(self.not_private),
             "sentence": self.sentence(),
         }
+        if self.person is not None:
+            sentence = cap_sentence(self.rows_per_person)
+            out["cap"] = {"person": self.person, "rows_per_person": self.rows_per_person, "sentence": sentence}
         if self.groups is not None:
             out["people"] = self.groups.merged(max(most_groups, FEW)).to_list()
         return out
@@ -211,6 +219,7 @@ class Guarantee:
                 groups=GroupLosses.from_list(stored["people"]) if "people" in stored else None,
                 attributes={str(name): nano_of(loss) for name, loss in stored["attributes"].items()},
                 rows_per_person=int(stored["rows_per_person"]),
+                person=stored["cap"]["person"] if "cap" in stored else None,
                 assumptions=tuple(stored["assumptions"]),
                 steps=tuple(Step.from_dict(step) for step in stored["steps"]),
                 not_private=tuple(stored["not_private"]),
@@ -220,6 +229,20 @@ class Guarantee:
 
     def __str__(self) -> str:
         return self.sentence()
+
+
+def cap_sentence(most: int) -> str:
+    """What a cap of `most` rows per person leaves out, which no interval can know.
+
+    >>> print(cap_sentence(3))
+    Of each person at most 3 rows are counted, drawn from those that could be: figures and intervals are for these
+    rows, and a count of all rows may be higher.
+    """
+    rows = "1 row is" if most == 1 else f"{most:,} rows are"
+    return (
+        f"Of each person at most {rows} counted, drawn from those that could be: figures and intervals are for these rows, "
+        "and a count of all rows may be higher."
+    )
 
 
 def _factor(epsilon: Decimal) -> str:

@@ -49,6 +49,25 @@ def whole_numbers(values: Any, what: str) -> NDArray[np.int64]:
     return as_int64(each).astype(np.int64).reshape(array.shape)
 
 
+def exact_dot(left: NDArray[np.int64], right: NDArray[np.int64]) -> int:
+    """``Σ left right`` of whole numbers that are not negative, exactly, however large it is.
+
+    >>> exact_dot(np.array([2**62, 3]), np.array([4, 5])) == 2**64 + 15
+    True
+    """
+    if float(np.dot(left.astype(np.float64), right.astype(np.float64))) < 2.0**62:  # the rounding is far below that
+        return int(np.dot(left, right))
+    low, high = left & 0xFFFFFFFF, left >> 32
+    # Halves of 32 bits: their products with halves of 32 bits, added up in pieces, stay within 64.
+    total = 0
+    for shift, half in ((0, low), (32, high)):
+        for more, other in ((0, right & 0xFFFFFFFF), (32, right >> 32)):
+            products = half.astype(np.uint64) * other.astype(np.uint64)
+            summed = int((products & np.uint64(0xFFFFFFFF)).sum()) + (int((products >> np.uint64(32)).sum()) << 32)
+            total += summed << (shift + more)
+    return total
+
+
 def add_held(exact: NDArray[np.int64], noise: NDArray[np.int64]) -> NDArray[np.int64]:
     """``exact + noise``, held at the ends of the range: a function of the noisy sum, so it costs no privacy.
 

@@ -44,6 +44,8 @@ class Terms:
         Attributes whose losses are kept apart.
     roster : "public" or "private"
         Whether who granted which budget is public, or part of each person's record.
+    heads : bool
+        Whether people are counted and not their rows, so that no cap leaves anything out.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Terms:
     granted: NDArray[np.int64] | None = field(default=None, repr=False)
     attributes: tuple[str, ...] = ()
     roster: Literal["public", "private"] = "public"
+    heads: bool = False
 
     def __post_init__(self) -> None:
         if self.rows_per_person < 1:
@@ -75,7 +78,7 @@ class Terms:
 
     def per_head(self) -> Self:
         """The same terms for counts of people: a person is one head, whatever rows they own."""
-        return replace(self, rows_per_person=1)
+        return replace(self, rows_per_person=1, heads=True)
 
     def per_row(self, nano: int) -> int:
         """What a step may cost one row so that nobody loses more than `nano`."""

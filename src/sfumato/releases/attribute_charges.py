@@ -8,15 +8,17 @@ added up over all releases.
 
 - nothing, if it is not shown: not asked for, not grouped by, in no condition, and budgets are not read from it;
 - ε, if the price holds against replacement: other values of one column are a replaced record;
-- ε, if the column only stands in a `where` that leaves rows out;
+- ε, if the column only stands in a `where` that leaves rows out, and either a row is a person or rows are only counted;
 - 2 ε otherwise, where the price is that of absence.
 
 *Why.* What is not read cannot change the answer: the dataset that a release runs on opens the columns shown and no others
-(`Dataset.limited_to`), and which R of a person's rows a call uses is drawn at random, whatever is in them. A `where` leaves
-each of these rows out or not. Other values take some of them out and put others in, at most R together, and the price of
-every call of the Meter is R times what one row more or less can cost: ε at most. In all other cases let the person first
-leave, which costs ε, and come back with the other values, which costs ε again: 2 ε, whatever the mechanism. A histogram
-over the column gets there, since two cells change. Budgets that stand in the table itself belong to a column that is read:
+(`Dataset.limited_to`), and which R of a person's rows a call uses is drawn at random among those that can count, whatever
+else is in them. Where a row is a person, a `where` leaves it out or not: other values take one row out or put one in, which
+costs ε. Where a person has several rows, other values may let R rows go and R *other* ones come (`tables.capping`), and a
+histogram over another column shows both. In a plain count all rows are alike: from one number of rows up to R to another it
+is at most R rows more or less, which costs ε. In all other cases let the person first leave, which costs ε, and come back
+with the other values, which costs ε again: 2 ε, whatever the mechanism. A histogram over the column gets there, since two
+cells change. Budgets that stand in the table itself belong to a column that is read:
 who leaves and comes back with another budget costs at most the largest of them twice. Losses against one neighbour add up
 over releases, also if later ones are chosen by earlier answers.
 
@@ -65,11 +67,17 @@ def columns_shown(request: Request, facts: Facts) -> dict[str, bool]:
 def attribute_charges(priced: Priced) -> dict[str, Nano]:
     """What each attribute that a release shows is charged, in nano-ε: columns, and the attributes of a catalogue."""
     total, replaced = priced.chosen.charge.total, priced.chosen.terms.neighbours == "replacement"
+    one_for_another = priced.facts.schema.unit.person is not None and not _only_counts(priced.request)
     charged = {
-        name: Nano(total if replaced or only_filters else 2 * total)
+        name: Nano(total if replaced or (only_filters and not one_for_another) else 2 * total)
         for name, only_filters in columns_shown(priced.request, priced.facts).items()
     }
     return charged | dict(priced.chosen.charge.attributes)
+
+
+def _only_counts(request: Request) -> bool:
+    """Whether all rows that count are alike in what is made of them."""
+    return request.kind == "count" and not request.parameters.get("by")
 
 
 def to_attributes(charge: Charge, priced: Priced, capped: Iterable[str]) -> Charge:

@@ -28,6 +28,7 @@ from sfumato.releases.plan_facts import asks_of, draws_on_people, facts_of, gran
 from sfumato.releases.plan_people import again_priced, bind, folder_of, ledger_of, only_this, preview_living
 from sfumato.releases.repeated import again, settle
 from sfumato.results import Result
+from sfumato.tables.engine_list import notes_of
 from sfumato.tables.living import LivingRoster
 
 if TYPE_CHECKING:
@@ -164,9 +165,11 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
     roster = plan.roster()
     facts, counting = facts_of(plan, roster, source)
     requests = default_shares(plan.releases, roster is not None)
+    engine = notes_of(plan.source, plan.table)
     if isinstance(roster, LivingRoster):
-        return PlanPreview(*preview_living(plan, facts, requests, source, counting))
-    found = () if facts.roster is None else facts.roster.findings()
+        shown, said_of_people = preview_living(plan, facts, requests, source, counting)
+        return PlanPreview(shown, (*engine, *said_of_people))
+    found = (*engine, *(() if facts.roster is None else facts.roster.findings()))
     priced = [] if counting is None else [counting]
     for request in requests:
         with at_release(request.name):
@@ -319,7 +322,7 @@ def carry_out(
 
     def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
         about: dict[str, Any] = {"reservation": reservation.id, "fingerprint": fingerprint, "said_by": "the plan"}
-        made = certificate(priced, result, dataset=plan.dataset, **about)
+        made = certificate(priced, result, dataset=plan.dataset, notes=notes_of(plan.source, plan.table), **about)
         return {**folders.stored(result, folders.write(folder, result, made)), "folder": str(folder)}
 
     done, reservation = charge_and_run(

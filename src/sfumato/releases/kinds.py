@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -81,62 +81,151 @@ class Kind:
 COMMON = ("name", "kind", "mechanism", "epsilon", "share", "recipient", "where", "independent")
 
 
-@cache
-def all_kinds() -> Mapping[str, Kind]:
-    """Every kind by its name in a plan."""
-    from sfumato.classifiers.offers import PARAMETERS as MODEL
-    from sfumato.classifiers.offers import offers as models
-    from sfumato.grids.offers import PARAMETERS as SYNTHESIZE
-    from sfumato.grids.offers import offers as grids
+def _count() -> Kind:
+    from sfumato.people.offers import COUNT_PARAMETERS as COUNT
+    from sfumato.statistics.by import BY
+
+    return Kind("count", "how many rows satisfy `where`", (*COUNT, BY), _one_or_groups, filtered=True)
+
+
+def _sum() -> Kind:
+    from sfumato.people.offers import MEASURE_PARAMETERS as MEASURE
+    from sfumato.statistics.by import BY
+
+    return Kind("sum", "a numeric column added up over the rows", (*MEASURE, BY), _one_or_groups, filtered=True)
+
+
+def _mean() -> Kind:
+    from sfumato.people.offers import MEASURE_PARAMETERS as MEASURE
+    from sfumato.statistics.by import BY
+
+    return Kind("mean", "the mean of a numeric column over the rows", (*MEASURE, BY), _one_or_groups, filtered=True)
+
+
+def _one_or_groups(request: Request, facts: Facts) -> list[Offer]:
+    if request.parameters.get("by"):
+        from sfumato.statistics.groups_offers import offers as groups
+
+        return groups(request, facts)
+    from sfumato.people.offers import offers as people
+
+    return people(request, facts)
+
+
+def _variance() -> Kind:
+    from sfumato.statistics.figure_offers import VARIANCE_PARAMETERS as VARIANCE
+    from sfumato.statistics.figure_offers import variance_offers
+
+    return Kind(
+        "variance", "the variance and standard deviation of a numeric column", VARIANCE, variance_offers, filtered=True
+    )
+
+
+def _proportion() -> Kind:
+    from sfumato.statistics.figure_offers import PROPORTION_PARAMETERS as PROPORTION
+    from sfumato.statistics.figure_offers import proportion_offers
+
+    return Kind("proportion", "the share of rows for which `where` holds", PROPORTION, proportion_offers)
+
+
+def _quantile(name: str, summary: str) -> Kind:
+    from sfumato.statistics import quantile_offers as home
+
+    parameters = {"quantile": home.QUANTILE_PARAMETERS, "median": home.MEDIAN_PARAMETERS}.get(name, home.END_PARAMETERS)
+    return Kind(name, summary, parameters, home.offers, filtered=True)
+
+
+def _histogram() -> Kind:
     from sfumato.histograms.offers import PARAMETERS as HISTOGRAM
     from sfumato.histograms.offers import offers as histograms
-    from sfumato.people.offers import COUNT_PARAMETERS as COUNT
-    from sfumato.people.offers import MEASURE_PARAMETERS as MEASURE
     from sfumato.people.offers import offers as people
+
+    def offered(request: Request, facts: Facts) -> list[Offer]:
+        return (histograms if facts.budgets is None else people)(request, facts)
+
+    return Kind("histogram", "rows per cell of one or more columns", HISTOGRAM, offered, filtered=True)
+
+
+def _table() -> Kind:
     from sfumato.statistics.crosstab_offers import PARAMETERS as TABLE
     from sfumato.statistics.crosstab_offers import offers as tables
-    from sfumato.statistics.figure_offers import PROPORTION_PARAMETERS as PROPORTION
-    from sfumato.statistics.figure_offers import VARIANCE_PARAMETERS as VARIANCE
-    from sfumato.statistics.figure_offers import proportion_offers, variance_offers
-    from sfumato.statistics.groups_offers import BY
-    from sfumato.statistics.groups_offers import offers as groups
-    from sfumato.statistics.profiles import PARAMETERS as PROFILE
-    from sfumato.statistics.profiles import offers as profiles
-    from sfumato.statistics.quantile_offers import END_PARAMETERS as END
-    from sfumato.statistics.quantile_offers import MEDIAN_PARAMETERS as MEDIAN
-    from sfumato.statistics.quantile_offers import QUANTILE_PARAMETERS as QUANTILE
-    from sfumato.statistics.quantile_offers import offers as quantiles
+
+    return Kind("table", "rows per cell of several columns, with margins that add up", TABLE, tables, filtered=True)
+
+
+def _top() -> Kind:
     from sfumato.statistics.top_offers import PARAMETERS as TOP
     from sfumato.statistics.top_offers import offers as top
 
-    def histogram(request: Request, facts: Facts) -> list[Offer]:
-        return (histograms if facts.budgets is None else people)(request, facts)
+    return Kind("top", "the most frequent values of a column", TOP, top, filtered=True)
 
-    def one_or_groups(request: Request, facts: Facts) -> list[Offer]:
-        return (groups if request.parameters.get("by") else people)(request, facts)
 
-    found = (
-        Kind("count", "how many rows satisfy `where`", (*COUNT, BY), one_or_groups, filtered=True),
-        Kind("sum", "a numeric column added up over the rows", (*MEASURE, BY), one_or_groups, filtered=True),
-        Kind("mean", "the mean of a numeric column over the rows", (*MEASURE, BY), one_or_groups, filtered=True),
-        Kind(
-            "variance", "the variance and standard deviation of a numeric column", VARIANCE, variance_offers, filtered=True
-        ),
-        Kind("proportion", "the share of rows for which `where` holds", PROPORTION, proportion_offers),
-        Kind("quantile", "values with given shares of the rows below them", QUANTILE, quantiles, filtered=True),
-        Kind("median", "the value with half of the rows below it", MEDIAN, quantiles, filtered=True),
-        Kind("min", "a value with almost no row below it, at a stated risk", END, quantiles, filtered=True),
-        Kind("max", "a value with almost no row above it, at a stated risk", END, quantiles, filtered=True),
-        Kind("histogram", "rows per cell of one or more columns", HISTOGRAM, histogram, filtered=True),
-        Kind("table", "rows per cell of several columns, with margins that add up", TABLE, tables, filtered=True),
-        Kind("top", "the most frequent values of a column", TOP, top, filtered=True),
-        Kind("synthesize", "a synthetic table for predicting `target`", SYNTHESIZE, grids, filtered=True),
-        Kind(
-            "model", "a classifier that predicts `target` (`estimator` is its mechanism)", MODEL, models, True, "estimator"
-        ),
-        Kind("profile", "totals of the attributes that items have, by a catalogue", PROFILE, profiles, filtered=True),
-    )
-    return {kind.name: kind for kind in found}
+def _synthesize() -> Kind:
+    from sfumato.grids.offers import PARAMETERS as SYNTHESIZE
+    from sfumato.grids.offers import offers as grids
+
+    return Kind("synthesize", "a synthetic table for predicting `target`", SYNTHESIZE, grids, filtered=True)
+
+
+def _model() -> Kind:
+    from sfumato.classifiers.offers import PARAMETERS as MODEL
+    from sfumato.classifiers.offers import offers as models
+
+    summary = "a classifier that predicts `target` (`estimator` is its mechanism)"
+    return Kind("model", summary, MODEL, models, filtered=True, also="estimator")
+
+
+def _profile() -> Kind:
+    from sfumato.statistics.profiles import PARAMETERS as PROFILE
+    from sfumato.statistics.profiles import offers as profiles
+
+    return Kind("profile", "totals of the attributes that items have, by a catalogue", PROFILE, profiles, filtered=True)
+
+
+_MADE_BY: Mapping[str, Callable[[], Kind]] = {
+    "count": _count,
+    "sum": _sum,
+    "mean": _mean,
+    "variance": _variance,
+    "proportion": _proportion,
+    "quantile": lambda: _quantile("quantile", "values with given shares of the rows below them"),
+    "median": lambda: _quantile("median", "the value with half of the rows below it"),
+    "min": lambda: _quantile("min", "a value with almost no row below it, at a stated risk"),
+    "max": lambda: _quantile("max", "a value with almost no row above it, at a stated risk"),
+    "histogram": _histogram,
+    "table": _table,
+    "top": _top,
+    "synthesize": _synthesize,
+    "model": _model,
+    "profile": _profile,
+}
+
+
+class _Kinds(Mapping[str, Kind]):
+    """Every kind by its name in a plan, each made when it is asked for: a count need not load the learners."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Kind] = {}
+
+    def __getitem__(self, name: str) -> Kind:
+        if name not in self._made:
+            self._made[name] = _MADE_BY[name]()
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in _MADE_BY
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MADE_BY)
+
+    def __len__(self) -> int:
+        return len(_MADE_BY)
+
+
+@cache
+def all_kinds() -> Mapping[str, Kind]:
+    """Every kind by its name in a plan."""
+    return _Kinds()
 
 
 def kind_of(name: str, place: str) -> Kind:

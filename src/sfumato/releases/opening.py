@@ -12,14 +12,14 @@ from sfumato.releases.keeping import kept
 from sfumato.releases.session import Table
 
 if TYPE_CHECKING:
-    from sfumato.tables import CsvOptions, Roster, Schema
+    from sfumato.tables import CsvOptions, EngineSettings, Roster, Schema
 
 
 def open(
     source: Any,
     *,
     schema: Schema | str | Path,
-    table: str | tuple[str, str] | None = None,
+    table: str | tuple[str, ...] | None = None,
     budgets: Roster | str | None = None,
     epsilon: Epsilon | None = None,
     ledger: str | Path | None = None,
@@ -27,18 +27,20 @@ def open(
     rows: int | None = None,
     noise: Source = SECURE,
     csv: CsvOptions | Mapping[str, Any] | None = None,
+    engine: EngineSettings | Mapping[str, Any] | None = None,
 ) -> Table:
     """Open a private table for previews and releases. Nothing private is read until a release was charged.
 
     Parameters
     ----------
     source
-        A Parquet or CSV file (or glob), a folder of Parquet files, a spreadsheet, a ``duckdb:///`` or ``postgresql://``
-        URL, a Spark session or DataFrame, a pandas, Polars or Arrow frame, or an Ibis table.
+        A Parquet or CSV file (or glob), a folder of Parquet files (also on object storage, as ``s3://bucket/visits/``), a
+        spreadsheet, the URL of a database (``duckdb:///``, ``postgresql://``, ``sc://``, ... : `sfumato engines` lists
+        them), a Spark session or DataFrame, a pandas, Polars or Arrow frame, or an Ibis table.
     schema : Schema or path
         The public schema, or the TOML file that holds it.
-    table : str, optional
-        The table in a database, or the sheet of a spreadsheet: its first if left out.
+    table : str or tuple of str, optional
+        The table in a database (or its schema and name), or the sheet of a spreadsheet: its first if left out.
     budgets : Roster, optional
         Where each person's own budget is written.
     epsilon : optional
@@ -55,6 +57,8 @@ def open(
         Secure by default; `sf.Seeded(seed)` for experiments, which are marked not private.
     csv : mapping, optional
         How a text file is written: ``{"delimiter": ";", "quote": '"', "encoding": "latin-1", "decimal": ","}``.
+    engine : mapping, optional
+        What DuckDB in this process may use: ``{"memory_limit": "4GB", "threads": 2, "spill": "/scratch"}``.
 
     Returns
     -------
@@ -65,9 +69,11 @@ def open(
     PrivacyWarning
         Before the first charge, where the table starts with a fresh budget: there is no ledger yet, or the name is new in
         one that holds others, or certificates of earlier releases lie beside it without their ledger.
+    UntestedEngineWarning
+        When the table is opened, if the agreement suite was never run on its engine.
     """
     from sfumato.tables import open as describe
 
-    dataset = describe(source, schema=schema, table=table, budgets=budgets, csv=csv)
+    dataset = describe(source, schema=schema, table=table, budgets=budgets, csv=csv, engine=engine)
     place = kept(source, table=table, name=name, ledger=ledger, private=noise.private)
     return Table(dataset, kept=place, epsilon=epsilon, rows=rows, source=noise)

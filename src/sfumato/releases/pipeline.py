@@ -19,6 +19,7 @@ from sfumato.ledger import Foreseen, Ledger, Reservation
 from sfumato.offers import Facts, Offer, Request, choose
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
+from sfumato.privacy.guarantee import cap_sentence
 from sfumato.privacy.meter import Meter
 from sfumato.privacy.source import SECURE, Source
 from sfumato.privacy.units import epsilon_text
@@ -113,7 +114,9 @@ def price(request: Request, facts: Facts, standing: Standing | None = None, *, a
         _log.debug("%r: offer %s, ε %s, %s", request.name, offer.mechanism, epsilon_text(offer.charge.total), offer.note)
     _log.info("%r: %s by %s, at most ε %s", *_named(request, chosen))
     empty = "the schema says that no row can satisfy this condition: the true answer is 0"
-    notes = ((empty,) if facts.nobody(request.where) else ()) + (() if taking is None else taking.notes())
+    unit = facts.schema.unit
+    capped = () if unit.person is None else (cap_sentence(unit.rows_per_person),)
+    notes = ((empty,) if facts.nobody(request.where) else ()) + capped + (() if taking is None else taking.notes())
     return Priced(request, facts, tuple(offers), chosen, notes, part=taking)
 
 

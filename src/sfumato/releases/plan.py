@@ -19,15 +19,17 @@ from sfumato.releases.plan_request import check_texts, parse_request, plain_text
 from sfumato.releases.variables import expanded, refuse_elsewhere
 from sfumato.tables.blanks import refuse_blanks
 from sfumato.tables.csv_options import CsvOptions
+from sfumato.tables.engine_settings import EngineSettings
 from sfumato.tables.toml_text import read_toml
 
 if TYPE_CHECKING:
     from sfumato.tables import Dataset, Roster, Schema
+    from sfumato.tables.sources import TableName
 
 __all__ = ["Plan", "parse_plan", "parse_request", "read_plan", "sections"]
 
 _TOP = ("dataset", "people", "ledger", "output", "release")
-_DATASET = ("name", "source", "table", "schema", "rows", "csv")
+_DATASET = ("name", "source", "table", "schema", "rows", "csv", "engine")
 _PEOPLE = (
     *("source", "table", "person", "epsilon", "tier", "tiers", "column", "counts"),
     *("roster", "head_share", "menu"),
@@ -47,10 +49,12 @@ class Plan:
         The name of the table in the ledger.
     source : str
         Where the private table lies: a file or a URL.
-    table : str or None
+    table : str, tuple of str or None
         The table in a database, or the sheet of a spreadsheet.
     csv : CsvOptions or None
         How a text file is written.
+    engine : EngineSettings or None
+        What DuckDB in this process may use.
     schema_path : Path
         The TOML file with the public schema.
     rows : int or None
@@ -75,8 +79,9 @@ class Plan:
 
     dataset: str
     source: str = field(repr=False)  # with the secrets that came from the environment
-    table: str | None
+    table: TableName | None
     csv: CsvOptions | None
+    engine: EngineSettings | None
     schema_path: Path
     rows: int | None
     people: Mapping[str, Any] | None
@@ -102,7 +107,7 @@ class Plan:
         """The private table as it is released from, with its `schema` and `roster`; it is not opened yet."""
         from sfumato.tables import open as describe
 
-        table = describe(self.source, schema=schema, table=self.table, budgets=roster, csv=self.csv)
+        table = describe(self.source, schema=schema, table=self.table, budgets=roster, csv=self.csv, engine=self.engine)
         return replace(table, roster_only=True)
 
 
@@ -152,17 +157,33 @@ def _dataset(given: Mapping[str, Any] | None, found: dict[str, Any], home: Path,
     reads = {
         "dataset": lambda: plain_text(text_of(given, "name", "[dataset]"), "[dataset] `name`"),
         "source": lambda: resolved(expanded(text_of(given, "source", "[dataset]"), "[dataset] source"), home),
-        "table": lambda: text_of(given, "table", "[dataset]") if "table" in given else None,
+        "table": lambda: _table_name(given),
         "csv": lambda: CsvOptions.of(given.get("csv"), "[dataset.csv]"),
+        "engine": lambda: _engine(given.get("engine"), home),
         "schema_path": lambda: Path(resolved(text_of(given, "schema", "[dataset]"), home)),
         "rows": lambda: _rows(given),
     }
     mistakes.note(lambda: refuse_elsewhere(given, ("name", "schema", "table"), "[dataset]"))
     _read(reads, found, mistakes)
-    if {"source", "table", "csv"} <= set(found):
-        from sfumato.tables.engines import check_source
+    if {"source", "table", "csv", "engine"} <= set(found):
+        from sfumato.tables.sources import check_source
 
-        mistakes.note(lambda: check_source(found["source"], found["table"], found["csv"]))
+        mistakes.note(lambda: check_source(found["source"], found["table"], found["csv"], found["engine"]))
+
+
+def _table_name(given: Mapping[str, Any]) -> TableName | None:
+    """One name, or a list of them: ``["clinic", "visits"]`` for a schema and its table."""
+    if isinstance(given.get("table"), list) and all(isinstance(part, str) for part in given["table"]):
+        return tuple(given["table"])
+    return text_of(given, "table", "[dataset]") if "table" in given else None
+
+
+def _engine(given: Any, home: Path) -> EngineSettings | None:
+    """The settings of [dataset.engine]; the spill folder is relative to the plan."""
+    if given is not None:
+        refuse_elsewhere(table_of(given, "[dataset.engine]"), ("spill",), "[dataset.engine]")
+    found = EngineSettings.of(given, "[dataset.engine]")
+    return found if found is None or found.spill is None else replace(found, spill=home / found.spill)
 
 
 def _ledger(given: Mapping[str, Any] | None, found: dict[str, Any], home: Path, personal: bool, mistakes: Mistakes) -> None:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InputError, SfumatoError
+from sfumato.tables.connecting import connect
 from sfumato.tables.csv_options import CsvOptions
-from sfumato.tables.engines import Engine, connect
+from sfumato.tables.engines import Engine
 from sfumato.tables.frames import person_array
 from sfumato.tables.schema import Schema
 

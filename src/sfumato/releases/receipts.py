@@ -34,6 +34,7 @@ CANNOT_BE_UNDONE = (
     "What was published stays published. You can lower your grant or withdraw at any time; from the next release on this "
     "holds, but it takes nothing back of what is listed here, and nothing that was spent is given back."
 )
+NOT_ALL = "There were earlier uses, which are not on this page; what they cost is in the sum above. Ask for them."
 TITLE = "How your record was used"
 ROUNDED = "Amounts are rounded to three digits; whoever gave you this page has the exact figures. Times are in UTC."
 _QUESTIONS = {
@@ -72,6 +73,7 @@ def receipt_page(receipt: Receipt) -> str:
         "<h2>What your record was used for</h2>",
         *(_line(line) for line in made["lines"]),
         "" if made["lines"] else "<p>Nothing yet.</p>",
+        f"<p class=soft>{_text(NOT_ALL)}</p>" if made["older"] is not None else "",
         "<h2>What cannot be undone</h2>",
         f"<p class='card stop'>{_text(CANNOT_BE_UNDONE)}</p>",
     ]

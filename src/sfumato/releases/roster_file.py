@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.tables.engines import TEXTS, Engine, connect
+from sfumato.tables.connecting import connect
+from sfumato.tables.engines import Engine
 from sfumato.tables.frames import number_array, person_array, text_array
 from sfumato.tables.living import LivingRoster
+from sfumato.tables.sources import TEXTS
 from sfumato.tables.words import did_you_mean
 
 

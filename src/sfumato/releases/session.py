@@ -28,6 +28,7 @@ from sfumato.releases.plan_people import opened
 from sfumato.releases.questions import Questions
 from sfumato.releases.wanted import Needed, Unit, needed, wanted_error
 from sfumato.results import Result
+from sfumato.tables.engine_list import notes_of
 from sfumato.tables.living import LivingRoster
 
 if TYPE_CHECKING:
@@ -132,8 +133,8 @@ class Table(Questions, WithHeads):
         return self.ledger.people(self.name)
 
     def _notes(self) -> tuple[str, ...]:
-        """What must be known of the ledger; an experiment is marked as one anyway."""
-        return self._kept.notes if self._source.private else ()
+        """What must be known of the engine and the ledger; an experiment is marked as one anyway."""
+        return (*notes_of(self.dataset.source, self.dataset.table), *self._kept.notes) if self._source.private else ()
 
     def balance(self) -> Balance:
         """Who has what left."""

@@ -13,9 +13,10 @@ from sfumato.offers import Facts, Offer, Request
 from sfumato.people.lattice import MOST_POINTS
 from sfumato.privacy import Charge, Exact, Meter, positive_nano
 from sfumato.registry import Mechanism, Parameter, mechanisms
+from sfumato.statistics.by import BY
 from sfumato.statistics.figure import Figure
 from sfumato.statistics.group_question import GroupQuestion
-from sfumato.statistics.groups_offers import BY, known_rows, measured_lattice
+from sfumato.statistics.groups_offers import known_rows, measured_lattice
 from sfumato.statistics.groups_offers import offers as group_offers
 from sfumato.statistics.shares import PersonalPlan, Plan, plan_parts
 from sfumato.statistics.variance import VariancePlan

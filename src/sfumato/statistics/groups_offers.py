@@ -13,8 +13,9 @@ from sfumato.histograms.bins import Bins
 from sfumato.offers import AUTO, Facts, Offer, Request
 from sfumato.people.lattice import MOST_POINTS, lattice_between
 from sfumato.privacy import Exact, PersonBudgets, positive_nano
-from sfumato.registry import Parameter, mechanisms
 from sfumato.registry import mechanism as registered
+from sfumato.registry import mechanisms
+from sfumato.statistics.by import BY
 from sfumato.statistics.group_question import GroupQuestion
 from sfumato.statistics.groups import GroupPlan
 from sfumato.statistics.shares import Plan, plan_parts
@@ -23,7 +24,6 @@ from sfumato.tables.lattice import Lattice
 from sfumato.tables.moments import Moments
 from sfumato.tables.personal import PersonalTable
 
-BY = Parameter("by", "texts", "one figure for each group: all cells of these columns of the schema")
 _UNKNOWN_ROWS = 10**6  # stands for an unknown head count where only the fineness of a lattice depends on it
 _PLANNED = "`selectivity` plans one figure from budgets that differ; a figure per group needs none: leave it out"
 

@@ -218,8 +218,13 @@ def _offer(entry: Mechanism, plan: QuantilePlan, asked: Asked, request: Request,
 
     def run(dataset: Dataset, meter: Meter) -> Quantiles:
         counts = dataset.points(
-            asked.column, steps=asked.lattice.steps, by=asked.by, budgets=plan.budgets, where=request.where
-        ).map(partial(_weighed, shape=() if by is None else by.shape, weights=plan.weights))
+            asked.column,
+            steps=asked.lattice.steps,
+            by=asked.by,
+            budgets=plan.budgets,
+            weights=plan.weights,
+            where=request.where,
+        ).map(partial(_weighed, shape=() if by is None else by.shape))
         if by is None:
             found = [plan.run(counts.map(partial(_dense, size=asked.size)), meter)]
         else:
@@ -236,12 +241,11 @@ def _offer(entry: Mechanism, plan: QuantilePlan, asked: Asked, request: Request,
     return Offer(plan.mechanism, facts.terms.up_to(plan.charge), plan.expected_rmse, note, run, **about)
 
 
-def _weighed(found: PointCounts, shape: tuple[int, ...], weights: Integers | None) -> tuple[Integers, Integers, Integers]:
+def _weighed(found: PointCounts, shape: tuple[int, ...]) -> tuple[Integers, Integers, Integers]:
     """Groups in order, and with each entry its point and its weight."""
     groups = np.ravel_multi_index(tuple(found.cells.T), shape) if shape else np.zeros(found.points.size, dtype=np.int64)
-    weight = found.counts if weights is None else found.counts * weights[found.groups]
     order = np.argsort(groups, kind="stable")
-    return np.asarray(groups)[order], found.points[order], weight[order]
+    return np.asarray(groups)[order], found.points[order], found.counts[order]
 
 
 def _dense(entries: tuple[Integers, Integers, Integers], size: int, group: int = 0) -> Integers:

@@ -2,11 +2,13 @@
 
 from sfumato.tables.covered import coverage
 from sfumato.tables.csv_options import CsvOptions
-from sfumato.tables.dataset import Dataset, open
+from sfumato.tables.dataset import Dataset
 from sfumato.tables.domains import Boolean, Categorical, Date, Decimals, Domain, Numeric, Timestamp
+from sfumato.tables.engine_settings import EngineSettings
 from sfumato.tables.importing import Imported, import_table
 from sfumato.tables.lattice import Lattice
 from sfumato.tables.notes import Note, Wording
+from sfumato.tables.opening import open
 from sfumato.tables.personal import PersonalTable
 from sfumato.tables.predicates import is_empty, parse_where
 from sfumato.tables.roster import Roster
@@ -21,6 +23,7 @@ __all__ = [
     "Date",
     "Decimals",
     "Domain",
+    "EngineSettings",
     "Imported",
     "Lattice",
     "Note",

@@ -1,7 +1,7 @@
 """Addresses of databases in messages, reports and ledgers: without passwords, whatever the address looks like.
 
 What is shown is put together from the parts that are known to be public: scheme, user, host, port and database. Options
-(``?password=...``) are never shown, and where a part cannot be told from a password nothing of it is.
+(``?password=...``, ``;token=...``) are never shown, and where a part cannot be told from a password nothing of it is.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def without_secrets(address: str) -> str:
 
 
 def _place(scheme: str, rest: str) -> str:
-    place, _, options = rest.partition("?")
+    place, *after = re.split(r"[?;]", rest, maxsplit=1)  # Spark Connect has its options after a semicolon
+    options = "".join(after)
     if scheme == "duckdb" and place.startswith("/"):
         return place  # a file
     if "@" in options:

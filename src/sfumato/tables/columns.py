@@ -24,12 +24,14 @@ Expr = Any  # Ibis has no useful static types
 class Column:
     """A column of the table as an expression, and its kind: "int", "float", "bool" or "text".
 
-    `place` is its place in a long public list, where a join has found it (see `sfumato.tables.lookups`).
+    `place` is its place in a long public list, where a join has found it (see `sfumato.tables.lookups`); `engine` is the
+    name of the engine that holds it, where it matters.
     """
 
     expr: Expr
     kind: str
     place: Expr | None = None
+    engine: str = ""
 
     @property
     def known(self) -> Expr:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy.exact import Exact
-from sfumato.tables.columns import Column, Expr
+from sfumato.tables.columns import Column, Expr, all_of, any_of
 from sfumato.tables.predicates import Where
-from sfumato.tables.rows import exactly
+from sfumato.tables.raw_groups import coded_groups
+from sfumato.tables.rows import exactly, exactly_counted
 from sfumato.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -25,10 +27,20 @@ Counts = NDArray[np.int64]
 def count(dataset: Dataset, where: Where) -> Exact[int]:
     """Number of rows that satisfy a predicate."""
 
+    if dataset.schema.unit.person is not None:
+        return exactly_counted(
+            dataset, where, lambda each: _whole(dataset.engine.fetch(each.aggregate(n=each["value"].sum()))["n"][0])
+        )
+
     def read(rows: Expr, _columns: dict[str, Column]) -> int:
-        return int(dataset.engine.fetch(rows.aggregate(n=rows.count()))["n"][0].as_py())
+        return _whole(dataset.engine.fetch(rows.aggregate(n=rows.count()))["n"][0])
 
     return exactly(dataset, (), where, read)
+
+
+def _whole(value: Expr) -> int:
+    """A sum as a whole number; of no lines it is 0."""
+    return int(value.as_py() or 0)
 
 
 def sparse_counts(dataset: Dataset, names: Sequence[str], where: Where) -> Exact[tuple[Counts, Counts]]:
@@ -37,16 +49,16 @@ def sparse_counts(dataset: Dataset, names: Sequence[str], where: Where) -> Exact
     def read(rows: Expr, columns: dict[str, Column]) -> tuple[Counts, Counts]:
         import pyarrow.compute as pc
 
-        cells = rows.select(**cell_columns(names, columns, dataset.schema))
-        keys = list(cells.columns)
-        found = dataset.engine.fetch(cells.group_by(keys).agg(n=cells.count()))
+        keys = [f"c{i}" for i in range(len(names))]
+        cells = coded_groups(rows, names, columns, dataset.schema, engine=dataset.engine.name, totals={"n": None})
+        found = dataset.engine.fetch(cells)
         for key in keys:
             found = found.filter(pc.is_valid(found[key]))
         codes = np.stack([found[k].to_numpy() for k in keys], axis=1).astype(np.int64)
         order = np.lexsort(codes.T[::-1])
         return codes[order], found["n"].to_numpy().astype(np.int64)[order]
 
-    return exactly(dataset, names, where, read)
+    return exactly(dataset, names, where, read, needs=lambda columns: has_cells(names, columns, dataset.schema))
 
 
 def dense(codes: Counts, counts: Counts, shape: tuple[int, ...]) -> Counts:
@@ -61,22 +73,30 @@ def cell_columns(names: Sequence[str], columns: dict[str, Column], schema: Schem
     return {f"c{i}": schema[name].code(columns[name]) for i, name in enumerate(names)}
 
 
+def has_cells(names: Sequence[str], columns: dict[str, Column], schema: Schema) -> list[Expr]:
+    """What must be true of a row for it to count: it has a cell in every one of some columns."""
+    return [cell.notnull() for cell in cell_columns(names, columns, schema).values()]
+
+
 def marginals(dataset: Dataset, wanted: Sequence[Sequence[str]], where: Where) -> Exact[list[Counts]]:
     """See `Dataset.marginals`."""
     union = tuple(dict.fromkeys(name for names in wanted for name in names))
-    return exactly(dataset, union, where, lambda rows, columns: _marginals(dataset, wanted, union, rows, columns))
+
+    def needs(columns: dict[str, Column]) -> list[Expr]:
+        return [any_of([all_of(has_cells(names, columns, dataset.schema)) for names in wanted])]
+
+    read = partial(_marginals, dataset, wanted, union)
+    return exactly(dataset, union, where, read, needs=needs)
 
 
 def _marginals(
     dataset: Dataset, wanted: Sequence[Sequence[str]], union: Sequence[str], rows: Expr, columns: dict[str, Column]
 ) -> list[Counts]:
     schema, engine = dataset.schema, dataset.engine
-    cells = cell_columns(union, columns, schema)
+    cells = coded_groups(rows, union, columns, schema, engine=engine.name, totals={"n": None}, blank=True)
     # A row without a cell in one column still counts in the marginals of the others.
-    codes = rows.select(
-        **{key: code.fill_null(schema[name].size) for (key, code), name in zip(cells.items(), union, strict=True)}
-    )
-    distinct = codes.group_by(codes.columns).agg(n=codes.count())
+    codes = {f"c{i}": cells[f"c{i}"].fill_null(schema[name].size) for i, name in enumerate(union)}
+    distinct = cells.select(**codes, n=cells["n"])
     keys = [[f"c{union.index(name)}" for name in names] for names in wanted]
     shapes = [schema.shape(names) for names in wanted]
     if math.prod(schema[name].size + 1 for name in union) <= ROLL_UP_CELLS:

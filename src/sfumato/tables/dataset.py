@@ -7,10 +7,9 @@ opens one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,10 @@ from sfumato.errors import InputError, SchemaError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
 from sfumato.tables import counting, private_roster, sums
+from sfumato.tables.connecting import connect
 from sfumato.tables.csv_options import CsvOptions
-from sfumato.tables.engines import Engine, TableName, check_source, connect, describe
+from sfumato.tables.engine_settings import EngineSettings
+from sfumato.tables.engines import Engine
 from sfumato.tables.frames import AsArrow, person_array
 from sfumato.tables.living import LivingRoster
 from sfumato.tables.points import PointCounts, point_counts
@@ -31,81 +32,25 @@ from sfumato.tables.roster_findings import check_persons
 from sfumato.tables.roster_join import matched
 from sfumato.tables.rows import rows_in_use
 from sfumato.tables.schema import Schema
+from sfumato.tables.sources import TableName, describe
 from sfumato.tables.sums import Measured
-
-
-def open(
-    source: Any,
-    *,
-    schema: Schema | str | Path,
-    table: TableName | None = None,
-    budgets: Roster | str | None = None,
-    csv: CsvOptions | Mapping[str, Any] | None = None,
-) -> Dataset:
-    """Describe a table; nothing is opened until the first aggregate.
-
-    Parameters
-    ----------
-    source
-        A Parquet or CSV file (or glob), a folder of Parquet files, a spreadsheet, a ``duckdb:///`` or ``postgresql://``
-        URL, a Spark session or DataFrame, a pandas, Polars or Arrow frame, or an Ibis table.
-    schema : Schema or path
-        The public schema, or the TOML file that holds it.
-    table : str or (str, str), optional
-        The table in a database (or its schema and name), or the sheet of a spreadsheet: its first if left out.
-    budgets : Roster or str, optional
-        Where each person's budget is written; a plain name is a column of the table, in ε.
-    csv : mapping or CsvOptions, optional
-        How a text file is written: delimiter, quote, encoding, decimal (see `sfumato.tables.CsvOptions`).
-
-    Returns
-    -------
-    Dataset
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sfumato.privacy import Meter
-    >>> from sfumato.tables import Categorical, Numeric, Schema
-    >>> schema = Schema({"age": Numeric(0, 99, bins=2, integer=True), "sex": Categorical(["F", "M"])})
-    >>> clinic = open(pd.DataFrame({"age": [31, 77, 230], "sex": ["F", "M", "M"]}), schema=schema)
-    >>> clinic.count("age >= 65 and sex = 'M'")
-    <Exact: a private value>
-    >>> Meter().laplace(clinic.counts(["age", "sex"]), rate=50 * 10**9).tolist()
-    [[1, 0], [0, 2]]
-    """
-    written = CsvOptions.of(csv)
-    check_source(source, table, written)
-    if not isinstance(schema, Schema):
-        if not isinstance(schema, str | Path):
-            raise SchemaError(f"schema must be a Schema or the path of its TOML file, got {type(schema).__name__}")
-        schema = Schema.from_toml(schema)
-    roster = Roster.column(budgets) if isinstance(budgets, str) else budgets
-    if roster is not None and not isinstance(roster, Roster):
-        raise InputError(f"budgets must be a Roster or the name of a column in ε, got {type(roster).__name__}")
-    if roster is not None and not roster.in_table and schema.unit.person is None:
-        raise SchemaError(
-            "these budgets are joined on the person, but the schema's unit is the row; add to it: "
-            f"[unit] person = {roster.person or 'the column that names the person'!r}, rows_per_person = 1"
-        )
-    return Dataset(source=source, schema=schema, table=table, budgets=roster, csv=written)
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A table with its schema; made by `open`.
+    """A table with its schema; made by `sfumato.tables.open`.
 
-    Rules for every method: names are columns of the schema; with a person column each call first keeps at most
-    `rows_per_person` rows of each person, chosen at random, then applies `where`; a row counts in a cell only if it
-    has a cell in every column asked for (see `sfumato.tables.domains`). Results are exact integers inside an `Exact`:
-    what public facts decide is refused at once, rows are read when a Meter opens it.
+    Rules for every method: names are columns of the schema; a row counts in a cell only if it has a cell in every column
+    asked for (see `sfumato.tables.domains`); with a person column each call keeps, of the rows that can count, at most
+    `rows_per_person` of each person, chosen at random (`sfumato.tables.capping`). Results are exact integers inside an
+    `Exact`: what public facts decide is refused at once, rows are read when a Meter opens it.
 
     People who granted nothing weigh nothing; in plain counts and sums they count, unless `roster_only` leaves them out.
 
     Attributes
     ----------
     source
-        Where the rows lie; see `open`.
+        Where the rows lie; see `sfumato.tables.open`.
     schema : Schema
         The public schema.
     table : str or (str, str), optional
@@ -118,6 +63,8 @@ class Dataset:
         The only columns that may be read, beside the person and the budget; None for every column of the schema.
     csv : CsvOptions, optional
         How a text file is written.
+    settings : EngineSettings, optional
+        What DuckDB in this process may use.
     """
 
     source: Any = field(repr=False)
@@ -127,6 +74,7 @@ class Dataset:
     roster_only: bool = False
     readable: tuple[str, ...] | None = None
     csv: CsvOptions | None = None
+    settings: EngineSettings | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return f"{describe(self.source)}{f', table {self.table!r}' if self.table else ''}"
@@ -139,7 +87,7 @@ class Dataset:
             columns.setdefault(self.budgets.budget, self.budgets.to_arrow)
         if self.schema.unit.person is not None:
             columns.setdefault(self.schema.unit.person, person_array)
-        return connect(self.source, self.table, columns=columns, csv=self.csv)
+        return connect(self.source, self.table, columns=columns, csv=self.csv, settings=self.settings)
 
     def with_budgets(self, budgets: Roster) -> Dataset:
         """The same table, open if it is, with other `budgets` joined to it."""
@@ -242,15 +190,17 @@ class Dataset:
         steps: int | None = None,
         by: Sequence[str] = (),
         budgets: PersonBudgets | None = None,
+        weights: NDArray[np.int64] | None = None,
         where: Where = None,
     ) -> Exact[PointCounts]:
         """Rows per point of the lattice of `column` (0 to `steps`); a missing value has none.
 
-        With `by` per cell of these columns, with `budgets` per person group as for `group_sums`; rows as `where` says.
+        With `by` per cell of these columns, with `budgets` per person group as for `group_sums`; rows as `where` says. With
+        `weights`, an integer for each person group, rows are added up by weight and all people are in one group.
         """
         names = self._names(by) if len(by) else ()
         self.schema.check_cells(names)
-        return point_counts(self, column, self.schema.lattice(column, steps), names, budgets, where)
+        return point_counts(self, column, self.schema.lattice(column, steps), names, budgets, where, weights)
 
     # ------------------------------------------------------------------------------------ weighted sums
 

@@ -18,20 +18,27 @@ from sfumato.errors import InputError
 from sfumato.extras import need
 from sfumato.tables.csv_lines import Lines
 from sfumato.tables.csv_options import CsvOptions
-from sfumato.tables.engines import Engine, fresh_name, shared_duckdb
+from sfumato.tables.duckdb_engine import shared_duckdb
+from sfumato.tables.engine_settings import EngineSettings
+from sfumato.tables.engines import Engine, fresh_name
 from sfumato.tables.frames import AsArrow
+from sfumato.tables.plain_duckdb import Named
 from sfumato.tables.words import did_you_mean
 
 BATCH = 100_000  # rows of a sheet that are converted at once
 
 
 def open_lines(
-    path: str, columns: Mapping[str, AsArrow], near: Engine | None = None, csv: CsvOptions | None = None
+    path: str,
+    columns: Mapping[str, AsArrow],
+    near: Engine | None = None,
+    csv: CsvOptions | None = None,
+    settings: EngineSettings | None = None,
 ) -> tuple[Engine, Lines]:
     """A text file with those `columns` that it has: its header now, its lines with the first aggregate, all as text."""
     import pyarrow as pa
 
-    engine, name = shared_duckdb(near), fresh_name("file")
+    engine, name = shared_duckdb(near, settings), fresh_name("file")
     with readable(path):
         lines = Lines.at(path, csv)
     wanted = [column for column in lines.names if column in columns] or [lines.names[0]]
@@ -48,7 +55,7 @@ def open_lines(
 
     engine.pending.append(read)
     how = f", parted by {lines.delimiter.decode()!r}"
-    return replace(engine, table=engine.backend.table(name), text=True, written=how), lines
+    return replace(engine, opened=Named(name, path), text=True, written=how), lines
 
 
 @contextmanager
@@ -84,7 +91,13 @@ def _with_points(batch: Any, commas: set[str]) -> Any:
 # ------------------------------------------------------------------------------------------------------------ sheets
 
 
-def open_sheet(path: str, sheet: str | None, columns: Mapping[str, AsArrow], near: Engine | None = None) -> Engine:
+def open_sheet(
+    path: str,
+    sheet: str | None,
+    columns: Mapping[str, AsArrow],
+    near: Engine | None = None,
+    settings: EngineSettings | None = None,
+) -> Engine:
     """A sheet of a workbook with those `columns` that its first row names; rows are converted with the first aggregate."""
     import pyarrow as pa
 
@@ -93,7 +106,7 @@ def open_sheet(path: str, sheet: str | None, columns: Mapping[str, AsArrow], nea
     first = next(iter(places))
     make = {column: columns[column] for column in wanted} or {first: _nothing}
     wanted = wanted or {first: places[first]}
-    engine, name = shared_duckdb(near), fresh_name("file")
+    engine, name = shared_duckdb(near, settings), fresh_name("file")
     schema = pa.schema([(column, make[column]([]).type) for column in wanted])
     connection = engine.backend.con
     connection.register(f"{name}_empty", schema.empty_table())
@@ -109,7 +122,7 @@ def open_sheet(path: str, sheet: str | None, columns: Mapping[str, AsArrow], nea
         connection.unregister(f"{name}_rows")
 
     engine.pending.append(read)
-    return replace(engine, table=engine.backend.table(name))
+    return replace(engine, opened=Named(name, path))
 
 
 def header_of_sheet(path: str, sheet: str | None) -> dict[str, int]:
@@ -182,7 +195,9 @@ def _cell(row: list[Any], place: int) -> Any:
 # ----------------------------------------------------------------------------------------------------------- Parquet
 
 
-def open_parquet(path: str, columns: Mapping[str, AsArrow], near: Engine | None = None) -> Engine:
+def open_parquet(
+    path: str, columns: Mapping[str, AsArrow], near: Engine | None = None, settings: EngineSettings | None = None
+) -> Engine:
     """A Parquet file, the files of a glob, or those of a folder and the folders in it, whose names may be partitions."""
     folder = Path(path).is_dir()
     paths = _files_in(path) if folder else path
@@ -190,18 +205,17 @@ def open_parquet(path: str, columns: Mapping[str, AsArrow], near: Engine | None 
         _check_exists(path)
         if not path.endswith(".parquet") and not glob.has_magic(path):
             raise InputError(f"{path!r} is neither a folder nor a .parquet file; correct the path")
-    engine, name = shared_duckdb(near), fresh_name("file")
-    parts = _partitions(path, paths) if isinstance(paths, list) else ()
+    engine, name = shared_duckdb(near, settings), fresh_name("file")
+    parts = partitions(path, paths) if isinstance(paths, list) else ()
     options = ", union_by_name = true, hive_partitioning = true, hive_types_autocast = false" if folder else ""
     given = f"[{', '.join(map(_literal, paths))}]" if isinstance(paths, list) else _literal(paths)
     shown = ", ".join(["*" + (f" EXCLUDE ({', '.join(map(_identifier, parts))})" if parts else ""), *_typed(parts, columns)])
     try:
         engine.backend.con.execute(f"CREATE TEMP VIEW {name} AS SELECT {shown} FROM read_parquet({given}{options})")
-        table = engine.backend.table(name)
     except Exception as error:
         raise InputError(f"cannot read {path!r} ({type(error).__name__}); is it a complete file of that format?") from None
     engine.spare.append(lambda: _tolerate_bad_text(engine.backend, name, paths, parts, columns))
-    return replace(engine, table=table)
+    return replace(engine, opened=Named(name, path))
 
 
 def _files_in(folder: str) -> list[str]:
@@ -214,7 +228,7 @@ def _files_in(folder: str) -> list[str]:
     return [str(p) for p in found]
 
 
-def _partitions(folder: str, paths: list[str]) -> tuple[str, ...]:
+def partitions(folder: str, paths: list[str]) -> tuple[str, ...]:
     """The columns that folders are named after: year, month of ``visits/year=2024/month=5/part.parquet``."""
     found = {tuple(part.partition("=")[0] for part in Path(p).relative_to(folder).parts[:-1] if "=" in part) for p in paths}
     if len(found) > 1:
@@ -256,17 +270,32 @@ def _duckdb_type(kind: Any) -> str | None:
 def _tolerate_bad_text(
     backend: Any, name: str, path: str | list[str], parts: tuple[str, ...], columns: Mapping[str, AsArrow]
 ) -> None:
-    """Read Parquet files in which some text is not UTF-8, which DuckDB refuses: as bytes, NULL where they are no text."""
+    """Read Parquet files in which some text is not UTF-8, which DuckDB refuses."""
+    view_of_dataset(backend, name, path if isinstance(path, list) else sorted(glob.glob(path)) or [path], parts, columns)
+
+
+def view_of_dataset(
+    backend: Any,
+    name: str,
+    paths: list[str],
+    parts: tuple[str, ...],
+    columns: Mapping[str, AsArrow],
+    filesystem: Any = None,
+) -> None:
+    """A view called `name` of Parquet files that PyArrow reads: text as bytes, NULL where they are no text."""
     import pyarrow as pa
     from pyarrow import dataset
 
-    paths = path if isinstance(path, list) else sorted(glob.glob(path)) or [path]
     hive = dataset.partitioning(pa.schema([(part, pa.string()) for part in parts]), flavor="hive") if parts else None
-    stated = dataset.dataset(paths, format="parquet", partitioning=hive).schema
+    found = dataset.dataset(paths, format="parquet", partitioning=hive, filesystem=filesystem)
+    stated = found.schema
+    if filesystem is not None and len(paths) > 1:  # as DuckDB reads a folder: each column that some file has
+        each = [fragment.physical_schema for fragment in found.get_fragments()]
+        stated = pa.unify_schemas([*each, stated], promote_options="permissive")
     kinds = {f.name: f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in stated}
     texts = {n for n, kind in kinds.items() if pa.types.is_string(kind) or pa.types.is_large_string(kind)} - set(parts)
     fields = [pa.field(f.name, pa.binary()) if f.name in texts else f for f in stated]
-    read = dataset.dataset(paths, schema=pa.schema(fields), format="parquet", partitioning=hive)
+    read = dataset.dataset(paths, schema=pa.schema(fields), format="parquet", partitioning=hive, filesystem=filesystem)
     backend.con.register(f"{name}_bytes", read)
     shown = [
         f"TRY(decode({n})) AS {n}" if f.name in texts else n

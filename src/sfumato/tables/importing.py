@@ -17,10 +17,11 @@ from sfumato.errors import InputError
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.csv_lines import Lines
 from sfumato.tables.csv_options import CsvOptions
-from sfumato.tables.engines import TEXTS, Engine, check_source
+from sfumato.tables.engines import Engine
 from sfumato.tables.files import open_lines
 from sfumato.tables.frames import AsArrow, number_array, person_array, text_array
 from sfumato.tables.schema import Schema
+from sfumato.tables.sources import TEXTS, check_source
 from sfumato.tables.steps import in_steps
 
 _READY = "\n{} ready"  # no name of a column: one line holds them all
@@ -130,7 +131,7 @@ def _in_steps(engine: Engine, schema: Schema) -> Engine:
     """The engine with a column more for every column that is read in steps."""
     kinds = {name: engine.column(name, "column").type() for name in schema.names}
     known = {(n, _READY.format(n)): schema[n].steps(kind, what=f"column {n!r}") for n, kind in kinds.items()}
-    return replace(engine, table=in_steps(engine.table, known))
+    return replace(engine, opened=in_steps(engine.table, known))
 
 
 def _typed(engine: Engine, schema: Schema, others: Mapping[str, Sequence[str]]) -> tuple[dict[str, Expr], dict[str, Expr]]:

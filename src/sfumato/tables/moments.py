@@ -7,7 +7,7 @@ sums must therefore come from one of them: here all powers of a measure do.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.conditions import condition
-from sfumato.tables.counting import cell_columns
+from sfumato.tables.counting import has_cells
 from sfumato.tables.lattice import on_lattice
 from sfumato.tables.predicates import Where, columns_of, parse_where
+from sfumato.tables.raw_groups import budget_grouping, coded_groups, raw_tiers
 from sfumato.tables.rows import exactly
-from sfumato.tables.sums import MAX_ROWS, Integers, Measured, _int64, _known_cells, groups_of_keys
+from sfumato.tables.sums import MAX_ROWS, Integers, Measured, _int64, _known_cells, groups_of_keys, has_value
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
@@ -55,20 +56,19 @@ def moments(
     def read(rows: Expr, columns: dict[str, Column]) -> Moments:
         import ibis
 
-        one = ibis.literal(1, type="int64")
-        value, present = one, one
+        value: Expr = ibis.literal(1, type="int64")
+        present = None  # counts every row
         if measure is not None:
             number = schema[measure.column].number(columns[measure.column])
             value = on_lattice(number, measure.lattice)
             present = ibis.ifelse(number.notnull(), 1, 0).cast("int64")
         elif hit is not None:
             value = ibis.ifelse(condition(hit, columns, schema.columns), 1, 0).cast("int64")
-        key = {} if people is None else {"key": rows["key"]}
-        table = rows.select(present=present, value=value, **key, **cell_columns(by, columns, schema))
-        power = {"p0": table["present"].sum(), "p1": table["value"].sum(), "p2": (table["value"] * table["value"]).sum()}
+        power = {"p0": present, "p1": value, "p2": value * value}
         wanted = {name: power[name] for name in list(power)[: powers + 1]}
-        named = [*key, *keys]
-        found = dataset.engine.fetch(table.group_by(named).agg(**wanted) if named else table.aggregate(**wanted))
+        budget = {} if people is None else {"key": budget_grouping(dataset.roster, rows["key"], dataset.engine, raw=raw)}
+        about: Any = {"engine": dataset.engine.name, "keys": budget, "totals": wanted}
+        found = dataset.engine.fetch(coded_groups(rows, by, columns, schema, **about))
         cells, known = _known_cells(found, keys)
         totals = np.stack([_int64(found[name]) for name in wanted], axis=1)
         groups = np.zeros(len(totals), dtype=np.int64)
@@ -78,4 +78,10 @@ def moments(
         return groups[kept], cells[kept], totals[kept]
 
     names = [*by, *([] if measure is None else [measure.column]), *(() if hit is None else columns_of(hit))]
-    return exactly(dataset, dict.fromkeys(names), where, read, budgets=people is not None)
+    raw, judged = people is not None and raw_tiers(dataset), () if hit is None else columns_of(hit)
+
+    def needs(columns: dict[str, Column]) -> list[Expr]:
+        return has_cells(by, columns, schema) + has_value(dataset, measure, columns)
+
+    about: Any = {"budgets": people is not None, "raw": raw, "placed": judged, "needs": needs}
+    return exactly(dataset, dict.fromkeys(names), where, read, **about)

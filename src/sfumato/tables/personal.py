@@ -22,6 +22,7 @@ from sfumato.privacy.integers import as_int64
 from sfumato.tables import moments, sums
 from sfumato.tables.counting import dense
 from sfumato.tables.predicates import Where
+from sfumato.tables.weighted import read_weighted
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
@@ -89,15 +90,64 @@ class PersonalTable:
 
         `weights` has an integer for each person group; `where`, `measure`, `steps` and `base` are as for `group_sums`.
         """
-        each = self._checked(weights).tolist()
-        found = self.group_sums(where=where, measure=measure, steps=steps, base=base)
-        return found.map(lambda totals: sum(s * w for s, w in zip(totals.tolist(), each, strict=True)))
+        return self.weighted_sums([weights], where=where, measure=measure, steps=steps, base=base)[0]
+
+    def weighted_sums(
+        self,
+        weights: Sequence[Integers],
+        *,
+        where: Where = None,
+        measure: str | None = None,
+        steps: int | None = None,
+        base: int = 0,
+    ) -> Exact[tuple[int, ...]]:
+        """`weighted_sum` for each of several `weights`, from one query over the same rows.
+
+        `where`, `measure`, `steps` and `base` are as for `group_sums`.
+        """
+        lines = np.stack([self._checked(each) for each in weights])
+        if self.budgets is None:
+            plain = self.group_sums(where=where, measure=measure, steps=steps, base=base)
+            return plain.map(lambda found: tuple(int(found[0]) * int(line[0]) for line in lines))
+        lattice = None if measure is None else sums.Measured(measure, self.dataset.schema.lattice(measure, steps), base)
+        if lattice is None and steps is not None:
+            raise InputError("steps needs a measure, the numeric column to put on the lattice")
+        if lattice is not None:
+            sums.check_sums(lattice)
+        found = read_weighted(self.dataset, self.budgets, lines, (), where, measured=(lattice,))
+        return found.map(lambda cells: tuple(int(total) for total in cells[1][:, 0].sum(axis=0)))
 
     def weighted_cells(self, weights: Integers, columns: Sequence[str], where: Where = None) -> Exact[Integers]:
         """Count of every cell of `columns` by `weights` per person group, one axis per column; rows as `where` says."""
+        return self.weighted_tables([weights], columns, where)[0]
+
+    def weighted_tables(
+        self, weights: Sequence[Integers], columns: Sequence[str], where: Where = None
+    ) -> Exact[tuple[Integers, ...]]:
+        """`weighted_cells` for each of several `weights`, from one query over the same rows.
+
+        `columns` and `where` are as there.
+        """
         self.dataset.schema.check_cells(columns)
         shape = self.dataset.schema.shape(columns)
-        return self.weighted_rows(weights, columns, where).map(lambda cells: dense(*cells, shape))
+        return self._weighted_lines(weights, columns, where).map(
+            lambda found: tuple(dense(found[0], as_int64(line), shape) for line in found[1].T)
+        )
+
+    def weighed_at_once(
+        self, weights: Sequence[Integers], columns: Sequence[str], where: Where = None
+    ) -> Callable[[Integers], Exact[Integers]]:
+        """`weighted_cells` as a function of one of the given `weights`, all of them from one query over the same rows.
+
+        `columns` and `where` are as there.
+        """
+        found = self.weighted_tables(weights, columns, where)
+
+        def weighed(asked: Integers) -> Exact[Integers]:
+            place = next((i for i, known in enumerate(weights) if known is asked), None)
+            return self.weighted_cells(asked, columns, where) if place is None else found[place]
+
+        return weighed
 
     def weighted_rows(
         self, weights: Integers, columns: Sequence[str], where: Where = None
@@ -107,13 +157,17 @@ class PersonalTable:
         `weights` and `where` are as for `weighted_cells`. For tables with too many cells for a dense array. Which cells are
         empty is a fact about the data, so it is inside the `Exact` too.
         """
-        each, shape = self._checked(weights), self.dataset.schema.shape(columns)
-        if self.budgets is None:
-            return self.dataset.sparse_counts(columns, where).map(
-                lambda found: _weighted(each, np.zeros(len(found[1]), dtype=np.int64), *found, shape)
-            )
-        found = sums.group_cells(self.dataset, self.budgets, columns, where)
-        return found.map(lambda found: _weighted(each, *found, shape))
+        shape = self.dataset.schema.shape(columns)
+        return self._weighted_lines([weights], columns, where).map(lambda found: _in_order(found[0], found[1], shape))
+
+    def _weighted_lines(self, weights: Sequence[Integers], columns: Sequence[str], where: Where) -> Exact[Any]:
+        lines = np.stack([self._checked(each) for each in weights])
+        if self.budgets is not None:
+            found = read_weighted(self.dataset, self.budgets, lines, columns, where)
+            return found.map(lambda cells: (cells[0], cells[1][:, 0]))
+        return self.dataset.sparse_counts(columns, where).map(
+            lambda found: (found[0], found[1].astype(object)[:, None] * lines[:, 0].astype(object))
+        )
 
     def group_rows(self, columns: Sequence[str], where: Where = None) -> Exact[tuple[Integers, Integers, Integers]]:
         """Rows per person group and cell of `columns`, for those that hold one: group numbers, codes and counts.
@@ -214,6 +268,15 @@ def _weighted(
     totals = np.zeros(len(distinct), dtype=object if wide else np.int64)
     np.add.at(totals, place, each[groups][enter].astype(totals.dtype) * counts[enter])
     return distinct, as_int64(totals)  # held at the ends: to fail here would tell of the data
+
+
+def _in_order(cells: Integers, totals: NDArray[Any], shape: tuple[int, ...]) -> tuple[Integers, Integers]:
+    """The cells in which somebody weighs something, in order; their totals held at the ends, as to fail would tell."""
+    held = as_int64(totals[:, 0])
+    cells, held = cells[held > 0], held[held > 0]
+    distinct, place = _distinct(cells, shape)
+    order = np.argsort(place, kind="stable")
+    return distinct, held[order]
 
 
 def _distinct(cells: Integers, shape: tuple[int, ...]) -> tuple[Integers, Integers]:

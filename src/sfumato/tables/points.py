@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
+from sfumato.privacy.integers import as_int64
 from sfumato.tables.columns import Column, Expr
-from sfumato.tables.counting import cell_columns
+from sfumato.tables.counting import has_cells
 from sfumato.tables.lattice import Lattice, on_lattice
 from sfumato.tables.predicates import Where
+from sfumato.tables.raw_groups import Grouping, budget_grouping, coded_groups, raw_tiers
 from sfumato.tables.rows import exactly
 from sfumato.tables.sums import groups_of_keys
+from sfumato.tables.weighted import weigh
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
@@ -47,33 +50,45 @@ class PointCounts:
 
 
 def point_counts(
-    dataset: Dataset, column: str, lattice: Lattice, by: Sequence[str], people: PersonBudgets | None, where: Where
+    dataset: Dataset,
+    column: str,
+    lattice: Lattice,
+    by: Sequence[str],
+    people: PersonBudgets | None,
+    where: Where,
+    weights: Integers | None = None,
 ) -> Exact[PointCounts]:
     """See `Dataset.points`."""
     cells = [f"c{i}" for i in range(len(by))]
 
     def read(rows: Expr, columns: dict[str, Column]) -> PointCounts:
         domain, engine, measured = dataset.schema[column], dataset.engine, columns[column]
-        keys = {"key": rows["key"]} if people is not None else {}
-        given = {**keys, **cell_columns(by, columns, dataset.schema)}
+        budget = {} if people is None else {"key": budget_grouping(dataset.roster, rows["key"], engine, raw=raw)}
 
         def place(value: Column) -> Expr:
             return on_lattice(domain.number(value), lattice, base=1)  # 0 is left for what is missing
 
-        if measured.kind == "int":
-            # Whole numbers are counted as they stand: the lattice then costs a step per value, not one per row.
-            table = rows.select(value=measured.expr, **given)
-            counted = table.group_by(["value", *given]).agg(n=table.count())
-            kept = {name: counted[name] for name in given}
-            table = counted.select(point=place(Column(counted["value"], "int")), n=counted["n"], **kept)
-            # Where every whole number has a point of its own, little is left to be added up.
-            found = table if lattice.exact else table.group_by(["point", *given]).agg(n=table["n"].sum())
-        else:
-            table = rows.select(point=place(measured), **given)
-            found = table.group_by(["point", *given]).agg(n=table.count())
-        return _read(dataset, engine.fetch(found), cells, people)
+        # Whole numbers are counted as they stand: the lattice then costs a step per value, not one per row.
+        whole = Grouping(measured.expr, None, "int", place)
+        point = whole if measured.kind == "int" else Grouping(place(measured), lattice.steps + 2)
+        if people is not None and weights is not None:
+            about: Any = {"most": 1, "keys": {"point": point}}
+            return _weighed(*weigh(dataset, rows, columns, people, weights[None, :], by, {"n": None}, **about))
+        about = {"engine": engine.name, "keys": {**budget, "point": point}, "totals": {"n": None}}
+        return _read(dataset, engine.fetch(coded_groups(rows, by, columns, dataset.schema, **about)), cells, people)
 
-    return exactly(dataset, [column, *by], where, read, budgets=people is not None)
+    def needs(columns: dict[str, Column]) -> list[Expr]:
+        return [dataset.schema[column].number(columns[column]).notnull(), *has_cells(by, columns, dataset.schema)]
+
+    raw = people is not None and raw_tiers(dataset)
+    return exactly(dataset, [column, *by], where, read, budgets=people is not None, raw=raw, needs=needs)
+
+
+def _weighed(codes: Integers, totals: NDArray[Any]) -> PointCounts:
+    """Weighted rows are in one group."""
+    known = codes[:, 0] > 0
+    none = np.zeros(int(known.sum()), dtype=np.int64)
+    return PointCounts(none, codes[known, 1:], codes[known, 0] - 1, as_int64(totals[known, 0, 0]))
 
 
 def _read(dataset: Dataset, found: Expr, cells: list[str], people: PersonBudgets | None) -> PointCounts:

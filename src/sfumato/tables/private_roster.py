@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.privacy.exact import Exact
+from sfumato.tables.capping import lowest_of_each
 from sfumato.tables.living import LivingRoster
 from sfumato.tables.roster_join import matched
-from sfumato.tables.rows import rows_in_use
+from sfumato.tables.rows import granted_rows
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
@@ -42,9 +43,9 @@ def _counted(dataset: Dataset) -> NDArray[np.int64]:
         # Named as in the table: two spellings of one person are one head.
         each = matched(roster, person.type(), engine, dataset.engine)
     else:
-        each, _ = rows_in_use(dataset, (), None, budgets=True)
+        each = granted_rows(dataset)
         if dataset.schema.unit.person is not None:
-            each = each.group_by("person").agg(key=each["key"].min())
+            each = lowest_of_each(each)
     found = engine.fetch(each.group_by("key").agg(n=each.count()))
     return _by_tier(found, len(roster.tiers_nano))
 

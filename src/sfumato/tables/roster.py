@@ -28,8 +28,8 @@ from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.units import Epsilon
 from sfumato.tables.columns import Expr, nano_budget, number_column, part_of, text_column
+from sfumato.tables.connecting import Engine, TableName, check_source, connect
 from sfumato.tables.csv_options import CsvOptions
-from sfumato.tables.engines import Engine, TableName, check_source, connect
 from sfumato.tables.frames import number_array, person_array, text_array
 from sfumato.tables.roster_keys import HEAD_SHARE, menu_of, name_of, named_tiers, people_of, private_of
 
@@ -283,11 +283,9 @@ class Roster:
                 f"the head counts per budget are not stated, and column {self.budget!r} is part of the private table; "
                 "give counts (tiers), people (column) or a separate roster table"
             )
-        from sfumato.tables.roster_join import per_person
+        from sfumato.tables.roster_findings import heads
 
-        engine = self.connect()
-        each = per_person(self, engine)
-        return self.summary(engine.fetch(each.group_by("key").agg(n=each.count())))
+        return self.summary(heads(self, self.connect()))
 
     def key(self, expr: Expr, engine: Engine) -> Expr:
         """The budget in the column `expr` of `engine`: nano-ε, or the number of the tier plus one; 0 for no budget."""
@@ -304,8 +302,7 @@ class Roster:
 
     def summary(self, rows: Any) -> PersonBudgets:
         """Head counts from `rows` of (key, n); people without a budget are left out."""
-        keys = rows["key"].to_numpy().astype(np.int64)
-        counts = rows["n"].to_numpy().astype(np.int64)
+        keys, counts = (np.asarray(rows[name], dtype=np.int64) for name in ("key", "n"))
         if self.tiers_nano:
             heads = np.zeros(len(self.tiers_nano) + 1, dtype=np.int64)
             heads[keys] = counts

@@ -5,11 +5,15 @@ Whoever has no budget takes no part: that is the rule, but a mistyped tier must 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sfumato.errors import SchemaError
 from sfumato.tables.columns import Expr
+from sfumato.tables.roster_join import per_person
+from sfumato.tables.roster_sql import Counted, counted
 from sfumato.tables.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -30,30 +34,54 @@ def of_statement(roster: Roster) -> tuple[str, ...]:
 def of_table(roster: Roster, persons: Any = None) -> tuple[str, ...]:
     """Findings about a roster table; `persons` is the declared type of the private table's person column."""
     engine = roster.connect()
+    found = counted(roster, engine) or _counted(roster, engine)
+    numbers = {
+        "rows of the roster that name no person and are left out": found.nameless,
+        "people listed more than once with different budgets, of which the smallest holds": found.differing,
+    }
+    if not roster.tiers_nano:
+        numbers["people of the roster without a budget above 0 (empty, no number, zero, negative), who take no part"] = int(
+            found.heads[found.keys < 1].sum()
+        )
+    if persons is not None and persons.is_integer() and engine.text:
+        numbers["people of the roster who are not named by a whole number, as the table's are, and match nobody"] = (
+            _strangers(roster, engine)
+        )
+    return (
+        *(_tiers(roster, found.tiers) if roster.tiers_nano else ()),
+        *(f"{sentence}: {n}" for sentence, n in numbers.items() if n),
+    )
+
+
+def heads(roster: Roster, engine: Engine) -> Any:
+    """The people of a roster table on `engine` by their smallest ``key``, and how many ``n`` have it."""
+    found = counted(roster, engine)
+    if found is not None:
+        return {"key": found.keys, "n": found.heads}
+    each = per_person(roster, engine)
+    return engine.fetch(each.group_by("key").agg(n=each.count()))
+
+
+def _counted(roster: Roster, engine: Engine) -> Counted:
+    """`roster_sql.counted` on any engine."""
     who = engine.column(str(roster.person), "the roster's person column")
     budget = engine.column(roster.budget, "the roster's budget column")
     rows = engine.table.select(who=who, budget=budget, key=roster.key(budget, engine))
     named = rows.filter(rows["who"].notnull())
-    each = named.group_by("who").agg(least=named["key"].min(), most=named["key"].max())
-    numbers = {
-        "rows of the roster that name no person and are left out": rows["who"].isnull().sum(),
-        "people listed more than once with different budgets, of which the smallest holds": _people(
-            each, each["least"] < each["most"]
-        ),
-    }
-    if not roster.tiers_nano:
-        numbers["people of the roster without a budget above 0 (empty, no number, zero, negative), who take no part"] = (
-            _people(each, each["least"] < 1)
-        )
-    if persons is not None and persons.is_integer() and engine.text:
-        numbers["people of the roster who are not named by a whole number, as the table's are, and match nobody"] = _people(
-            each, each["who"].try_cast("int64").isnull()
-        )
-    found = {sentence: _number(engine, expr) for sentence, expr in numbers.items()}
-    return (
-        *(_tiers(roster, engine, named) if roster.tiers_nano else ()),
-        *(f"{sentence}: {n}" for sentence, n in found.items() if n),
-    )
+    each = named.group_by("who").agg(key=named["key"].min(), most=named["key"].max())
+    heads = engine.fetch(each.group_by("key").agg(n=each.count(), m=(each["key"] < each["most"]).sum()))
+    tiers: dict[str | None, int] = {}
+    if roster.tiers_nano:
+        tally = engine.fetch(named.group_by("budget").agg(n=named["who"].nunique()))
+        tiers = dict(zip(tally["budget"].to_pylist(), tally["n"].to_pylist(), strict=True))
+    keys, people, differing = (np.asarray(heads[name], dtype=np.int64) for name in ("key", "n", "m"))
+    return Counted(keys, people, _number(engine, rows["who"].isnull().sum()), int(differing.sum()), tiers)
+
+
+def _strangers(roster: Roster, engine: Engine) -> int:
+    who = engine.column(str(roster.person), "the roster's person column")
+    people = engine.table.select(who=who).filter(who.notnull()).distinct()
+    return _number(engine, people.filter(people["who"].try_cast("int64").isnull()).count())
 
 
 def check_persons(roster: Roster, persons: Any) -> None:
@@ -68,11 +96,10 @@ def check_persons(roster: Roster, persons: Any) -> None:
             )
 
 
-def _tiers(roster: Roster, engine: Engine, named: Expr) -> Iterator[str]:
+def _tiers(roster: Roster, tally: Mapping[str | None, int]) -> Iterator[str]:
     known = [name for name, _ in roster.tiers_nano]
-    tally = named.group_by("budget").agg(n=named["who"].nunique())
-    heads = {row["budget"]: row["n"] for row in engine.fetch(tally).to_pylist()}
-    if n := heads.pop(None, 0):
+    heads = {tier: n for tier, n in tally.items() if tier is not None}
+    if n := tally.get(None, 0):
         yield f"people of the roster without a tier, who take no part: {n}"
     unknown = sorted((t for t in heads if t not in known), key=lambda t: (-heads[t], t))
     for tier in unknown[:MOST_TIERS]:
@@ -85,10 +112,6 @@ def _tiers(roster: Roster, engine: Engine, named: Expr) -> Iterator[str]:
     for tier in known:
         if tier not in heads:
             yield f"nobody in the roster has tier {tier!r}"
-
-
-def _people(each: Expr, test: Expr) -> Expr:
-    return each.filter(test).count()
 
 
 def _number(engine: Engine, expr: Expr) -> int:

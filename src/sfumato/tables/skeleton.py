@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.tables.blanks import BLANK, HINTS
+from sfumato.tables.connecting import connect
 from sfumato.tables.csv_lines import Lines
 from sfumato.tables.csv_options import CsvOptions
 from sfumato.tables.domains.declared import DOMAINS
-from sfumato.tables.engines import SHEETS, TEXTS, TableName, check_source, connect
 from sfumato.tables.files import header_of_sheet, readable
+from sfumato.tables.sources import SHEETS, TEXTS, TableName, check_source
 from sfumato.tables.toml_text import toml_lines
 
 _KEYS = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -17,11 +18,15 @@ from numpy.typing import NDArray
 from sfumato.errors import InputError
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.exact import Exact
+from sfumato.privacy.integers import whole_numbers
+from sfumato.tables.capping import lowest_of_each
 from sfumato.tables.columns import Column, Expr
-from sfumato.tables.counting import cell_columns
+from sfumato.tables.counting import cell_columns, has_cells
 from sfumato.tables.lattice import Lattice, on_lattice
 from sfumato.tables.predicates import Where
-from sfumato.tables.rows import exactly, rows_in_use
+from sfumato.tables.raw_groups import budget_grouping, coded_groups, raw_tiers
+from sfumato.tables.rows import exactly, exactly_counted, granted_rows
+from sfumato.tables.weighing import number_of
 
 if TYPE_CHECKING:
     from sfumato.tables.dataset import Dataset
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 2**32
 INT64 = 2**63
+FEW_GROUPS = 1024  # that rows can be told apart by, by comparisons
 Integers = NDArray[np.int64]
 T = TypeVar("T")
 
@@ -54,6 +60,12 @@ def check_range(largest: int) -> bool:
             f"a row could add {largest}, which does not fit 64 bits; use a smaller cap or a coarser lattice (steps)"
         )
     return largest * MAX_ROWS >= INT64
+
+
+def check_sums(measure: Measured) -> None:
+    """Refuse a measure whose sums over all rows need more than 64 bits."""
+    if check_range(measure.most):
+        raise InputError(f"base {measure.base} is too large for sums in 64 bits; use a coarser lattice (steps)")
 
 
 def _total(expr: Expr, wide: bool) -> Expr:
@@ -82,18 +94,35 @@ def _measured(
 ) -> Exact[T]:
     """What `add_up` makes of rows with ``key`` and the cells to group by, and the measure of each.
 
-    With `raw` the key is the budget column as it stands.
+    Rows of a few tiers have been added up by tier and cell already: there are then a few lines. With `raw` the key is the
+    budget column as it stands.
     """
 
     def read(rows: Expr, columns: dict[str, Column]) -> T:
         import ibis
 
+        if roster.tiers_nano:
+            totals = {"value": _value(dataset, measure, columns) if measure else None}
+            key = budget_grouping(roster, rows["key"], dataset.engine, raw=raw)
+            about: Any = {"engine": dataset.engine.name, "keys": {"key": key}, "totals": totals}
+            table = coded_groups(rows, by, columns, dataset.schema, **about)
+            return add_up(table, table["value"])
         value = _value(dataset, measure, columns) if measure else ibis.literal(1, type="int64")
         table = rows.select(key=rows["key"], value=value, **cell_columns(by, columns, dataset.schema))
         return add_up(table, table["value"])
 
+    def needs(columns: dict[str, Column]) -> list[Expr]:
+        return has_cells(by, columns, dataset.schema) + has_value(dataset, measure, columns)
+
+    roster = dataset.roster
+    raw = raw or raw_tiers(dataset)
     names = [*by, *([measure.column] if measure else [])]
-    return exactly(dataset, names, where, read, budgets=True, raw=raw)
+    return exactly(dataset, names, where, read, budgets=True, raw=raw, needs=needs)
+
+
+def has_value(dataset: Dataset, measure: Measured | None, columns: Any) -> list[Expr]:
+    """What must be true of a row for it to add anything: the `measure`, if there is one, is not missing."""
+    return [] if measure is None else [dataset.schema[measure.column].number(columns[measure.column]).notnull()]
 
 
 def _value(dataset: Dataset, measure: Measured, columns: Any) -> Expr:
@@ -110,7 +139,7 @@ def plain(dataset: Dataset, measure: Measured, where: Where) -> Exact[int]:
         found = dataset.engine.fetch(table.aggregate(total=_total(table["value"], wide)))
         return sum(_integers(found["total"]))
 
-    return exactly(dataset, [measure.column], where, read)
+    return exactly(dataset, [measure.column], where, read, needs=partial(has_value, dataset, measure))
 
 
 # ------------------------------------------------------------------------------------------------ per person group
@@ -118,9 +147,9 @@ def plain(dataset: Dataset, measure: Measured, where: Where) -> Exact[int]:
 
 def head_counts(dataset: Dataset) -> PersonBudgets:
     """People per budget, read from the table itself."""
-    rows, _ = rows_in_use(dataset, (), None, budgets=True)
+    rows = granted_rows(dataset)
     if dataset.schema.unit.person is not None:
-        rows = rows.group_by("person").agg(key=rows["key"].min())
+        rows = lowest_of_each(rows)
     return dataset.roster.summary(dataset.engine.fetch(rows.group_by("key").agg(n=rows.count())))
 
 
@@ -131,8 +160,10 @@ def group_sums(dataset: Dataset, people: PersonBudgets, measure: Measured | None
     distinct budget rather than once per row halves the time over ten million rows.
     """
     roster = dataset.roster
-    if measure is not None and check_range(measure.most):
-        raise InputError(f"base {measure.base} is too large for sums in 64 bits; use a coarser lattice (steps)")
+    if measure is not None:
+        check_sums(measure)
+    if not roster.tiers_nano and people.groups <= FEW_GROUPS:
+        return _few_group_sums(dataset, people, measure, where)
     raw = roster.in_table and not roster.tiers_nano and dataset.schema.unit.person is None
 
     def add_up(table: Expr, value: Expr) -> Integers:
@@ -146,7 +177,22 @@ def group_sums(dataset: Dataset, people: PersonBudgets, measure: Measured | None
         np.add.at(sums, groups[groups >= 0], totals[groups >= 0])
         return sums
 
+    if measure is None and dataset.schema.unit.person is not None:
+        return exactly_counted(dataset, where, lambda each: add_up(each, each["value"]), budgets=True)
     return _measured(dataset, where, measure, (), add_up, raw=raw)
+
+
+def _few_group_sums(dataset: Dataset, people: PersonBudgets, measure: Measured | None, where: Where) -> Exact[Integers]:
+    """The same where there are few groups: the engine tells a row's group, so that a line per group comes back."""
+
+    def add_up(table: Expr, _value: Expr) -> Integers:
+        table = table.mutate(group=number_of(table["key"], people.levels))
+        found = dataset.engine.fetch(table.group_by("group").agg(total=table["value"].sum()))
+        sums = np.zeros(people.groups + 1, dtype=np.int64)
+        sums[_int64(found["group"])] = _int64(found["total"])
+        return sums[1:]
+
+    return _measured(dataset, where, measure, (), add_up)
 
 
 def group_cells(
@@ -180,12 +226,12 @@ def groups_of_keys(roster: Roster, keys: Integers, people: PersonBudgets) -> Int
 # ------------------------------------------------------------------------------------------------ weighted sums
 
 
-def _budget_weights(weights: tuple[Any, Any]) -> tuple[Integers, list[int]]:
+def _budget_weights(weights: tuple[Any, Any]) -> tuple[Integers, Integers]:
     budgets = np.asarray(weights[0], dtype=np.int64)
-    each = [int(w) for w in weights[1]]
-    if budgets.ndim != 1 or budgets.size != len(each) or budgets.size == 0 or (np.diff(budgets) <= 0).any():
+    each = whole_numbers(weights[1], "weights")
+    if budgets.ndim != 1 or budgets.shape != each.shape or budgets.size == 0 or (np.diff(budgets) <= 0).any():
         raise InputError("weights needs sorted, distinct budgets in nano-ε and one weight for each")
-    if min(each) < 0:
+    if int(each.min()) < 0:
         raise InputError("weights must not be negative")
     return budgets, each
 
@@ -197,12 +243,17 @@ def weighted(
     most = measure.most if measure else 1
     if isinstance(weights, tuple):
         budgets, each = _budget_weights(weights)
-        wide = check_range(max(each) * most)
-        found = _by_budget(dataset, budgets, each, measure, by, where)
+        wide = check_range(int(each.max()) * most)
+        from sfumato.tables.weighted import read_weighted  # which adds up tiers as is done here
+
+        people = PersonBudgets(np.maximum(budgets, 1), np.zeros_like(budgets))
+        found = read_weighted(dataset, people, each[None, :], by, where, measured=(measure,)).map(_first_line)
     else:
         cap = int(weights)
         if cap < 1:
             raise InputError(f"the cap on weights must be at least 1 nano-ε, got {weights!r}")
+        if levels := sorted({nano for _, nano in dataset.roster.tiers_nano if nano > 0}):
+            return weighted(dataset, (levels, [min(nano, cap) for nano in levels]), measure, by, where)
         wide = check_range(cap * most)
         found = _capped(dataset, cap, measure, by, where, wide)
     if not by:
@@ -220,17 +271,12 @@ def _dense(cells: Integers, totals: list[int], shape: tuple[int, ...], wide: boo
 def _capped(
     dataset: Dataset, cap: int, measure: Measured | None, by: Sequence[str], where: Where, wide: bool
 ) -> Exact[tuple[Integers, list[int]]]:
-    roster = dataset.roster
     keys = [f"c{i}" for i in range(len(by))]
 
     def add_up(table: Expr, value: Expr) -> tuple[Integers, list[int]]:
         import ibis
 
-        if roster.tiers_nano:
-            tiers = enumerate(roster.tiers_nano)
-            weight = ibis.cases(*((table["key"] == i + 1, min(nano, cap)) for i, (_, nano) in tiers), else_=0).cast("int64")
-        else:
-            weight = ibis.ifelse(table["key"] < cap, table["key"], ibis.literal(cap, type="int64"))
+        weight = ibis.ifelse(table["key"] < cap, table["key"], ibis.literal(cap, type="int64"))
         total = _total(weight * value if measure else weight, wide)
         found = dataset.engine.fetch(table.group_by(keys).agg(total=total) if keys else table.aggregate(total=total))
         cells, known = _known_cells(found, keys)
@@ -239,21 +285,8 @@ def _capped(
     return _measured(dataset, where, measure, by, add_up)
 
 
-def _by_budget(
-    dataset: Dataset, budgets: Integers, each: list[int], measure: Measured | None, by: Sequence[str], where: Where
-) -> Exact[tuple[Integers, list[int]]]:
-    """The engine adds up per budget; weights meet the sums here, as Python integers."""
-    keys = [f"c{i}" for i in range(len(by))]
-
-    def add_up(table: Expr, value: Expr) -> tuple[Integers, list[int]]:
-        found = dataset.engine.fetch(table.group_by(["key", *keys]).agg(total=value.sum()))
-        place = np.searchsorted(budgets, dataset.roster.nano_of_keys(_int64(found["key"])), side="right") - 1
-        cells, known = _known_cells(found, keys)
-        kept = known & (place >= 0)
-        pairs = zip(place[kept].tolist(), _int64(found["total"])[kept].tolist(), strict=True)
-        return cells[kept], [each[p] * total for p, total in pairs]
-
-    return _measured(dataset, where, measure, by, add_up)
+def _first_line(found: Any) -> tuple[Integers, list[int]]:
+    return found[0], found[1][:, 0, 0].tolist()
 
 
 def _known_cells(found: Any, keys: list[str]) -> tuple[Integers, NDArray[np.bool_]]:

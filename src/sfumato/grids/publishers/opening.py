@@ -14,7 +14,7 @@ from sfumato.privacy.source import SECURE
 from sfumato.privacy.units import Nano
 from sfumato.registry import mechanisms
 from sfumato.tables.dataset import Dataset
-from sfumato.tables.dataset import open as open_table
+from sfumato.tables.opening import open as open_table
 from sfumato.tables.predicates import Where
 from sfumato.tables.schema import Schema
 

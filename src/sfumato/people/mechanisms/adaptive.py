@@ -36,7 +36,7 @@ from sfumato.people.mechanisms.affine import affine_plan
 from sfumato.people.mechanisms.robust import robust_plan
 from sfumato.people.mechanisms.simple import minimum_plan
 from sfumato.people.question import Question
-from sfumato.people.reading import Reader
+from sfumato.people.reading import Reader, Together
 from sfumato.people.shrinkage import Shrinkage
 from sfumato.privacy import Charge, Meter, Nano, PersonBudgets
 from sfumato.registry import Mechanism
@@ -154,6 +154,8 @@ class AdaptivePlan:
 
     def run(self, reader: Reader, meter: Meter) -> Estimate:
         """Two noisy sums, then the shrinkage."""
+        asked = [part.weights for plan in (self.safe, self.keen) if plan is not None for part in plan.rounds]
+        reader = Together(reader, tuple(asked))
         first = self.safe.run(reader, meter)
         safe = Bracket(first.value, first.law, first.bias_bound)
         if self.keen is None:

@@ -78,6 +78,11 @@ class AdaptiveHistogramPlan:
         return self.terms.budgets
 
     @property
+    def weightings(self) -> tuple[Integers, ...]:
+        """The weights that `run` asks for."""
+        return (self.safe,) if self.keen is None else (self.safe, self.keen)
+
+    @property
     def charge(self) -> Charge:
         """What each person group loses in both."""
         both = self.safe if self.keen is None else self.safe + self.keen

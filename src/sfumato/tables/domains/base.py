@@ -21,6 +21,7 @@ from sfumato.tables.domains.cells import Cells, Codes
 from sfumato.tables.lattice import Lattice
 from sfumato.tables.notes import Wording
 from sfumato.tables.predicate_tree import OPPOSITE, Atom, Compare, Either, InCells, Missing, Not, Op, Predicate, literal_text
+from sfumato.tables.raw_groups import Grouping
 from sfumato.tables.taxonomy import Leaf
 
 MAX_BOUND = 2**53  # beyond it not every whole number is a double, and engines would disagree
@@ -122,6 +123,13 @@ class Domain(Cells):
         found = self.cell(column)
         return ibis.ifelse(column.known, found, self.size - 1) if self.missing else found
 
+    def grouping(self, column: Column, *, blank: bool = False) -> Grouping:
+        """What rows are grouped by before the groups are coded; by default the code of `column`.
+
+        Rows without a cell may be left out, unless `blank` says that they matter and have a NULL code.
+        """
+        return Grouping(self.code(column), self.size + 1)
+
     def kept(self, column: Column) -> Expr:
         """The values of `column` as an imported file keeps them, so that they are read back alike."""
         return column.expr
@@ -192,7 +200,7 @@ class Domain(Cells):
             raise SchemaError(f"column {atom.column!r} is {self.type_name}; compare its cells, not {atom.value!r}")
 
     def holds(self, column: Column, atom: Atom, *, negate: bool = False) -> Expr:
-        """Whether `atom`, or its negation with `negate`, holds for `column`: an expression that is never NULL."""
+        """Whether `atom`, or its negation with `negate`, holds for `column`; where it does not, false or NULL."""
         if isinstance(atom, Missing):
             return self.inside(column) if negate else ~self.inside(column)
         if isinstance(atom, InCells):

@@ -19,6 +19,7 @@ from sfumato.tables.domains.declared import extra_labels, extras, register
 from sfumato.tables.domains.number_expressions import COMPARISONS
 from sfumato.tables.one_value import text_of, truth_of
 from sfumato.tables.predicate_tree import InCells, Not, Op, Predicate, literal_text
+from sfumato.tables.raw_groups import Grouping, text_grouping, whole_grouping
 from sfumato.tables.taxonomy import Leaf, Taxonomy
 from sfumato.tables.values import category_codes, elements, numbers
 from sfumato.tables.words import check_text, did_you_mean
@@ -201,11 +202,29 @@ class Categorical(Domain):
 
         return search(0, len(values))
 
+    def grouping(self, column: Column, *, blank: bool = False) -> Grouping:
+        """Listed values of `column` and all others together; in a long list all values, which are looked up by group."""
+        if column.place is None and self.long_list() is not None:
+            return Grouping(column.expr, None, column.kind, self.code, listed=self.values)
+        if column.kind == "text":
+            other, missing = self.listed if self.other else None, self.size - 1 if self.missing else None
+            return text_grouping(column, [str(v) for v in self.values], self.code, other=other, missing=missing)
+        if column.kind == "bool":
+            return Grouping(column.expr, 3, "bool", self.code)
+        numbers = [int(v) for v in self.values]
+        counts = blank or bool(self.extra)
+        return whole_grouping(column, min(numbers), max(numbers), self.code, absent_counts=counts) or super().grouping(
+            column
+        )
+
     def inside(self, column: Column) -> Expr:
-        return self.in_cells(column, set(range(self.listed)))
+        return column.expr.notnull() & self.in_cells(column, set(range(self.listed)))
 
     def in_cells(self, column: Column, codes: set[int]) -> Expr:
-        """Whether the raw value of `column` is one of `codes`, so that engines can skip what cannot match."""
+        """Whether the raw value of `column` is one of `codes`, so that engines can skip what cannot match.
+
+        Not true where there is no value. Boolean columns are compared with each, which all engines can.
+        """
         import ibis
 
         known = sorted(code for code in codes if code < self.listed)
@@ -214,10 +233,10 @@ class Categorical(Domain):
             found = ibis.literal(False)
         elif column.place is not None and len(wanted) > MOST_COMPARED:
             found = column.place.notnull() if len(wanted) == self.listed else column.place.isin(known).fill_null(False)
-        elif column.kind == "bool":
-            found = column.expr.notnull() & any_of([column.expr == v for v in wanted])
+        elif column.kind == "bool" or len(wanted) == 1:
+            found = any_of([column.expr == v for v in wanted])
         else:
-            found = column.expr.notnull() & column.expr.isin(wanted)
+            found = column.expr.isin(wanted)
         return any_of([found, *self.beyond(column, codes)])
 
     def _literals(self, column: Column, values: Sequence[Leaf]) -> list[Any]:

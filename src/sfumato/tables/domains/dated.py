@@ -31,6 +31,7 @@ from sfumato.tables.domains.zones import UTC, on_the_clock
 from sfumato.tables.lattice import MAX_STEPS, Lattice
 from sfumato.tables.notes import Wording
 from sfumato.tables.predicate_tree import Atom, Compare, InCells, Op, Predicate
+from sfumato.tables.raw_groups import Grouping, whole_grouping
 from sfumato.tables.words import did_you_mean
 
 _ABOVE = {"day": ("year", "quarter", "month"), "month": ("year", "quarter"), "quarter": ("year",), "week": ()}
@@ -212,6 +213,11 @@ class Dated(Domain):
             return ibis.ifelse(column.expr < cuts[middle], search(low, middle), search(middle + 1, high))
 
         return ibis.cases((self.line.inside(column), search(0, len(cuts))))
+
+    def grouping(self, column: Column, *, blank: bool = False) -> Grouping:
+        counts = blank or bool(self.extra)
+        found = whole_grouping(column, self.low, self.high, self.code, absent_counts=counts)
+        return found or super().grouping(column)
 
     def inside(self, column: Column) -> Expr:
         return self.line.inside(column)

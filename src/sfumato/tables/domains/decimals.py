@@ -31,6 +31,7 @@ from sfumato.tables.domains.number_expressions import COMPARISONS
 from sfumato.tables.domains.numeric import Numeric
 from sfumato.tables.lattice import MAX_STEPS, Lattice
 from sfumato.tables.predicate_tree import Atom, Compare, Op, Predicate
+from sfumato.tables.raw_groups import Grouping, whole_grouping
 from sfumato.tables.taxonomy import Taxonomy
 from sfumato.tables.values import numbers
 
@@ -191,6 +192,10 @@ class Decimals(Domain):
 
     def cell(self, column: Column) -> Expr:
         return self.whole.cell(column)
+
+    def grouping(self, column: Column, *, blank: bool = False) -> Grouping:
+        low, high, counts = float(self.whole.low), float(self.whole.high), blank or bool(self.extra)
+        return whole_grouping(column, low, high, self.code, absent_counts=counts) or super().grouping(column)
 
     def inside(self, column: Column) -> Expr:
         return self.whole.inside(column)

@@ -20,6 +20,7 @@ from sfumato.tables.domains.base import MAX_BOUND, Domain
 from sfumato.tables.domains.declared import extra_labels, extras, register, told_bounds
 from sfumato.tables.lattice import MAX_STEPS, Lattice
 from sfumato.tables.predicate_tree import Atom, Compare, InCells, Op, Predicate
+from sfumato.tables.raw_groups import Grouping, whole_grouping
 from sfumato.tables.taxonomy import Taxonomy
 from sfumato.tables.values import numbers
 
@@ -251,6 +252,12 @@ class Numeric(Domain):
         if self.bins is not None and self.bins > 16:
             return engine_side.equal_cell(column, self)
         return engine_side.tree_cell(column, self)
+
+    def grouping(self, column: Column, *, blank: bool = False) -> Grouping:
+        """Whole numbers themselves where the bounds are close; otherwise a quotient, or the bin of `column`."""
+        counts = blank or bool(self.extra)
+        whole = whole_grouping(column, self.low, self.high, self.code, absent_counts=counts)
+        return whole or engine_side.divided(column, self) or super().grouping(column)
 
     def inside(self, column: Column) -> Expr:
         return engine_side.inside(column, self)

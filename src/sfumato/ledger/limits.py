@@ -1,0 +1,95 @@
+"""Raising the single caps by what a release costs: two statements, however many recipients and attributes there are.
+
+The lines of a release are written first. One UPDATE then raises every cap by its own line, where that fits: what a total was
+raised by and what the line says it was raised by are the same number in the database, not two that a program keeps alike.
+It must hit as many caps as are asked to pay; if one is short, the caller's transaction goes back.
+
+A release to everybody asks the same of each recipient, and one that names no attribute the same of each of those. That is
+*one* line, with an empty name: it stands for all caps of its kind, of which there are never more than were registered. So
+neither the time of a charge nor the size of the ledger grows by a line per recipient and release.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy import Connection, bindparam, func, insert, or_, select, update
+
+from sfumato.errors import LedgerError
+from sfumato.ledger import schema
+from sfumato.ledger.records import Limit
+from sfumato.privacy.units import Nano
+
+EVERY = ""  # the name that stands for all caps of a kind
+Line = tuple[str, str, Nano]
+
+
+def _line(name: object):  # type: ignore[no-untyped-def]  # SQLAlchemy's name for it is longer than the function
+    lines = schema.charges
+    here = (lines.c.release_id == bindparam("release"), lines.c.kind == schema.limits.c.kind, lines.c.name == name)
+    return select(lines.c.nano).where(*here).scalar_subquery()
+
+
+_ASKED = func.coalesce(_line(schema.limits.c.name), _line(EVERY), 0)
+_RAISE = (
+    update(schema.limits)
+    .where(schema.limits.c.dataset_id == bindparam("dataset"), _ASKED > 0)
+    .where(or_(schema.limits.c.cap.is_(None), schema.limits.c.spent + _ASKED <= schema.limits.c.cap))
+    .values(spent=schema.limits.c.spent + _ASKED)
+)
+
+
+def charge_limits(connection: Connection, dataset_id: int, release_id: int, asked: Iterable[tuple[Limit, Nano]]) -> None:
+    """Charge every cap of a dataset what is `asked` of it, or raise and leave it to the transaction to charge none."""
+    asked = list(asked)
+    rows = [{"release_id": release_id, "kind": kind, "name": name, "nano": nano} for kind, name, nano in _lines(asked)]
+    if not rows:
+        return
+    connection.execute(insert(schema.charges), rows)
+    raised = connection.execute(_RAISE, {"dataset": dataset_id, "release": release_id})
+    if raised.rowcount != sum(nano > 0 for _, nano in asked):
+        raise LedgerError("a balance changed under the dataset's lock; nothing was spent, check the ledger")
+
+
+def _lines(asked: Iterable[tuple[Limit, Nano]]) -> list[Line]:
+    """What to write down: a line for each cap that pays, or one for all of a kind that pay the same."""
+    by_kind: defaultdict[str, list[tuple[str, Nano]]] = defaultdict(list)
+    for limit, nano in asked:
+        by_kind[limit.kind].append((limit.name, nano))
+    found: list[Line] = []
+    for kind, paid in by_kind.items():
+        amounts = {nano for _, nano in paid}
+        if len(paid) > 1 and len(amounts) == 1:
+            paid = [(EVERY, paid[0][1])]
+        found += [(kind, name, nano) for name, nano in paid if nano > 0]
+    return found
+
+
+def spelt_out(lines: Iterable[Line], names: Mapping[str, list[str]]) -> tuple[Line, ...]:
+    """What each single cap paid, in order; `names` are those of all caps of a kind.
+
+    >>> spelt_out([("total", "", Nano(2)), ("recipient", "", Nano(2))], {"recipient": ["adnet", "bank"], "total": [""]})
+    (('recipient', 'adnet', 2), ('recipient', 'bank', 2), ('total', '', 2))
+    """
+    return tuple(
+        sorted((kind, single, nano) for kind, name, nano in lines for single in (names[kind] if name == EVERY else (name,)))
+    )
+
+
+def sums(connection: Connection, dataset_id: int) -> dict[tuple[str, str], int]:
+    """All that each cap was ever charged, added up from the lines; a line for every cap of a kind under `EVERY`."""
+    table = schema.charges
+    query = (
+        select(table.c.kind, table.c.name, func.sum(table.c.nano))
+        .join(schema.releases, schema.releases.c.id == table.c.release_id)
+        .where(schema.releases.c.dataset_id == dataset_id)
+        .group_by(table.c.kind, table.c.name)
+    )
+    return {(kind, name): int(nano) for kind, name, nano in connection.execute(query)}
+
+
+def adds_up(limit: Limit, added: Mapping[tuple[str, str], int]) -> bool:
+    """Whether a cap has carried what its lines say, `added` up as by `sums`."""
+    own = added.get((limit.kind, limit.name), 0)
+    return limit.spent == own + (added.get((limit.kind, EVERY), 0) if limit.name != EVERY else 0)
