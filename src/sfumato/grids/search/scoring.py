@@ -68,7 +68,7 @@ def _score(
     counting = clock() - began
     for job in _jobs(pool, records.taxonomies, rows.size, rows.numbers):
         start = clock()
-        table = rows.count(job.attributes, job.levels)
+        table = rows.sums(job.attributes, job.levels)
         counting += clock() - start
         _score_job(job, table, alike)
     alike.finish()
