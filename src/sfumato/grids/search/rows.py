@@ -71,10 +71,6 @@ class Rows:
 
     def count(self, attributes: Sequence[int], levels: Sequence[int]) -> Table:
         """Counts (or the difference) of the cells of some attributes: classes first, then one axis per attribute."""
-        return self.sums(attributes, levels).astype(np.int64, copy=False)
-
-    def sums(self, attributes: Sequence[int], levels: Sequence[int]) -> NDArray[Any]:
-        """The same, whole numbers in whatever type they were added up in."""
         sizes = [self.taxonomies[j].sizes[level] for j, level in zip(attributes, levels, strict=True)]
         cells = prod(sizes)
         which = tuple(zip(attributes, levels, strict=True))
@@ -90,7 +86,7 @@ class Rows:
             table = next(parts)
             for part in parts:
                 table += part
-            tables.append(table)
+            tables.append(table.astype(np.int64, copy=False))
         if self.binary:
             found = (tables[0] if signed else tables[1] - tables[0])[None]
         else:

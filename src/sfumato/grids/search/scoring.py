@@ -2,8 +2,8 @@
 
 The paper passes over the records once per grid, O(N Θ). But the counts of a coarse grid are sums of those of a finer
 one. So each set of attributes is counted once, at the finest levels that its grids need, and every grid is rolled up from
-the cells of that table that hold anything; a set whose table is a margin of a larger set's is not counted at all. A set
-whose table would have more cells than a pass over the records is worth is cut into parts that need less.
+that table; a set whose table is a margin of a larger set's is not counted at all. A set whose table would have too many
+cells for its few grids is cut into parts that need less.
 """
 
 from __future__ import annotations
@@ -12,27 +12,26 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.grids.search.cells import Cells
 from sfumato.grids.search.pool import Pool
 from sfumato.grids.search.quality import SCALE, Quality
 from sfumato.grids.search.rolling import Rolling
 from sfumato.grids.search.rows import Rows
-from sfumato.grids.search.side_by_side import SideBySide, pays
 from sfumato.records.levels import Levels
 from sfumato.records.records import Records, Table
 
 _MOST_CELLS = 1 << 24  # of one table
-_FEW_ROWS = 1 << 16  # with fewer, a pass costs its calls rather than its rows
-_CELLS_PER_ROW = 2  # looking for what a table holds costs half as much for a cell as counting costs for a row
-_TOGETHER = 1 << 18  # cells that wait before they are rolled up together
-_THIN_TOGETHER = 1 << 14  # the same for tables of which only the cells that hold anything are looked at
-_MOST_WAITING = 1 << 22
+_FEW_ROWS = 1 << 14  # with fewer, a pass costs its calls rather than its rows
+_ROWS_PER_CELL = 4  # rolling up one cell costs about as much as counting this many rows
+_NEAR = 1 << 17  # numbers of a table that stay in a near cache; far more of them pay only beside many rows
+_CELLS_PER_ROW = 2
+_TOGETHER = 1 << 18  # numbers that wait before they are rolled up together
+_LARGE = 1 << 16  # numbers of a table for which nothing is gained by waiting
+_MOST_WAITING = 1 << 23
 Scorer = Callable[[Records, Pool, Quality], NDArray[np.float64]]
 
 
@@ -62,13 +61,12 @@ def _score(
     if total * SCALE >= 1 << 62:
         raise InputError("too many records (or too heavy weights) for exact scores; lower the weights")
     rows = Rows.of(records)
-    thin = Rolling(records.taxonomies, quality, rows.numbers, total)
-    dense = SideBySide(records.taxonomies, quality, rows.numbers, total)
-    alike = _Alike(thin, dense, np.empty(pool.size, dtype=np.int64))
+    rolling = Rolling(records.taxonomies, quality, rows.numbers, total)
+    alike = _Alike(rolling, np.empty(pool.size, dtype=np.int64))
     counting = clock() - began
     for job in _jobs(pool, records.taxonomies, rows.size, rows.numbers):
         start = clock()
-        table = rows.sums(job.attributes, job.levels)
+        table = rows.count(job.attributes, job.levels).astype(rolling.number, copy=False)
         counting += clock() - start
         _score_job(job, table, alike)
     alike.finish()
@@ -97,48 +95,38 @@ class _Job:
     grids: NDArray[np.int64]
     index: NDArray[np.int64]
     cells: int
-    most: bool  # whether most combinations of the levels are wanted
     margins: list[tuple[int, _Job]] = field(default_factory=list)
 
 
-def _score_job(job: _Job, table: Table | NDArray[np.float64], alike: _Alike) -> None:
-    """Score the grids of a job from its table (numbers of a cell first), and those of its margins."""
-    if job.most:
-        counts = table.astype(alike.dense.number, copy=False)
-        alike.add(job, counts)
-        for axis, other in job.margins:
-            margin = np.add.reduce(counts, axis=axis + 1, dtype=counts.dtype)
-            left = (*job.levels[:axis], *job.levels[axis + 1 :])
-            for i, (j, now, target) in enumerate(zip(other.attributes, left, other.levels, strict=True), start=1):
-                margin = alike.dense.coarsen(margin, i, j, now, target)
-            _score_job(other, margin, alike)
-        return
-    cells = Cells.of(table, job.levels)
-    alike.add(job, cells)
+def _score_job(job: _Job, table: Table, alike: _Alike) -> None:
+    alike.add(job, table)
     for axis, other in job.margins:
-        _score_job(other, alike.thin.coarsened(cells.without(axis), other.attributes, other.levels), alike)
+        margin = np.add.reduce(table, axis=axis + 1, dtype=table.dtype)
+        left = (*job.levels[:axis], *job.levels[axis + 1 :])
+        for i, (j, now, target) in enumerate(zip(other.attributes, left, other.levels, strict=True), start=1):
+            margin = alike.rolling.coarsen(margin, i, j, now, target)
+        _score_job(other, margin, alike)
 
 
 @dataclass(eq=False)
 class _Alike:
     """Small tables that want the same grids of the same tree shapes wait for each other, to be rolled up together."""
 
-    thin: Rolling
-    dense: SideBySide
+    rolling: Rolling
     units: NDArray[np.int64]
-    waiting: dict[tuple[object, ...], list[tuple[_Job, Any]]] = field(default_factory=dict)
+    waiting: dict[tuple[object, ...], list[tuple[_Job, Table]]] = field(default_factory=dict)
     cells: int = 0
 
     def __post_init__(self) -> None:
-        shapes = [tuple(start.tobytes() for start in t.starts) for t in self.thin.taxonomies]
+        shapes = [tuple(start.tobytes() for start in t.starts) for t in self.rolling.taxonomies]
         self.shape_of = [shapes.index(shape) for shape in shapes]
 
-    def add(self, job: _Job, counted: Any) -> None:
-        key = (tuple(self.shape_of[j] for j in job.attributes), job.levels, job.grids.tobytes())
+    def add(self, job: _Job, table: Table) -> None:
+        key = (tuple(self.shape_of[j] for j in job.attributes), job.grids.tobytes())
         same = self.waiting.setdefault(key, [])
-        same.append((job, counted))
-        self.cells += job.cells
-        if len(same) * job.cells >= (_TOGETHER if job.most else _THIN_TOGETHER):
+        same.append((job, table))
+        self.cells += table.size
+        if len(same) * table.size >= _TOGETHER or table.size >= _LARGE:
             self._roll_up(self.waiting.pop(key))
         elif self.cells >= _MOST_WAITING:
             self.finish()
@@ -148,15 +136,12 @@ class _Alike:
             self._roll_up(same)
         self.waiting.clear()
 
-    def _roll_up(self, same: list[tuple[_Job, Any]]) -> None:
-        first, each = same[0][0], [counted for _, counted in same]
-        if first.most:
-            found = self.dense.scores(np.stack(each), first.attributes, first.grids)
-        else:
-            found = self.thin.scores(Cells.together(each, self.thin.numbers), first.attributes, first.grids)
-        for (job, _), units in zip(same, found, strict=True):
+    def _roll_up(self, same: list[tuple[_Job, Table]]) -> None:
+        first = same[0][0]
+        tables = np.stack([table for _, table in same]) if len(same) > 1 else same[0][1][None]
+        for (job, table), units in zip(same, self.rolling.scores(tables, first.attributes, first.grids), strict=True):
             self.units[job.index] = units
-            self.cells -= job.cells
+            self.cells -= table.size
 
 
 def _jobs(pool: Pool, taxonomies: tuple[Levels, ...], rows: int, numbers: int) -> list[_Job]:
@@ -175,6 +160,8 @@ def _jobs(pool: Pool, taxonomies: tuple[Levels, ...], rows: int, numbers: int) -
         by_attributes.setdefault(job.attributes, []).append(job)
     found: dict[int, tuple[int, int, _Job]] = {}  # the smallest table of which a job's is a margin
     for job in jobs:
+        if job.cells * numbers > _ROWS_PER_CELL * rows:  # a sum over the cells would cost more than a pass
+            continue
         for axis in range(len(job.attributes)):
             left = (*job.levels[:axis], *job.levels[axis + 1 :])
             for other in by_attributes.get((*job.attributes[:axis], *job.attributes[axis + 1 :]), ()):
@@ -201,10 +188,10 @@ def _parts(
     """Grids over one set of attributes, cut until the table that each part needs pays."""
     highest, lowest = grids.max(axis=0).tolist(), grids.min(axis=0).tolist()
     cells = prod(s[level] for s, level in zip(sizes, highest, strict=True))
-    if highest == lowest or cells * numbers <= min(_MOST_CELLS, _CELLS_PER_ROW * rows):
+    most = min(_MOST_CELLS, len(grids) * rows // _ROWS_PER_CELL, max(_NEAR, _CELLS_PER_ROW * rows))
+    if highest == lowest or cells * numbers <= most:
         order = np.lexsort(grids.T[::-1]) if grids.size else np.zeros(len(grids), dtype=np.intp)
-        sorted_grids = np.ascontiguousarray(grids[order].T)
-        yield _Job(attributes, tuple(highest), sorted_grids, index[order], cells, pays(sizes, sorted_grids))
+        yield _Job(attributes, tuple(highest), np.ascontiguousarray(grids[order].T), index[order], cells)
         return
     # Cut along the attribute that differs most, in the middle of its levels.
     axis = int(np.argmax([s[high] / s[low] for s, high, low in zip(sizes, highest, lowest, strict=True)]))
