@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.tables.columns import Column, Expr
+from sfumato.tables.engine_list import LISTS_AS_TEXT
 from sfumato.tables.engines import Engine
 from sfumato.tables.raw_groups import Grouping, coded_groups
 
@@ -206,7 +207,7 @@ def _listed(keys: Integers, values: Integers, engine: str) -> Expr:
     import ibis
     import pyarrow as pa
 
-    if engine not in ("postgres", "pyspark"):
+    if engine not in LISTS_AS_TEXT:
         return ibis.memtable(pa.table({"_key": keys} | {f"_w{j}": line for j, line in enumerate(values)}))
     # As `lookups` does, and for the same reasons: one literal that the engine takes apart.
     lines = [keys, *values]
