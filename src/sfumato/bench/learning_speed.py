@@ -1,8 +1,8 @@
-"""How fast linear models are fitted, beside scikit-learn's logistic regression in the same run: `bench classify --part speed`.
+"""How fast linear models are fitted, beside scikit-learn's in the same run: `sfumato bench classify --part speed`.
 
 Made-up tables of 14 columns: numbers with public bounds, the same through a schema of 16 bins each, and that with budgets
-per person. Processor seconds, medians of fits that take turns, so that a busy machine slows all of them; the most memory that
-a fit asks for beyond the table it is given. scikit-learn sees the plain numbers.
+per person. Processor seconds, medians of fits that take turns, so that a busy machine slows all of them; the most memory
+that a fit asks for beyond the table it is given. scikit-learn sees the plain numbers.
 """
 
 from __future__ import annotations
