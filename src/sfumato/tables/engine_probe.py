@@ -95,12 +95,12 @@ def _schema() -> Any:
     return Schema(
         {
             "place": Numeric(0, len(NUMBERS) - 1, bins=len(NUMBERS), integer=True),
-            "number": Numeric(-5.0, 5.0, bins=40, other="unknown"),
+            "number": Numeric(-5.0, 5.0, bins=8, other="unknown"),
             "edged": Numeric(edges=[0, 1, 2.5, 7, 30], outside="other"),
             "whole": Numeric(0, 119, bins=12, integer=True),
             "word": Categorical(words, other=True),
             "truth": Boolean(),
-            "day": Date("1970-01-01", "2024-12-31", by="year", missing=True),
+            "day": Date("2021-01-01", "2024-12-31", by="year", missing=True),
         }
     )
 
