@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import sfumato.tables.capping as capping
 import sfumato.tables.engines as engines
 from sfumato.attributes import Policy
 from sfumato.attributes.release import release_histogram
@@ -81,7 +82,7 @@ def test_postgres_needs_psycopg(hide):
 def test_a_cap_on_polars_rows_needs_polars(hide):
     hide("polars")
     with pytest.raises(NotInstalledError, match=r"sfumato\[polars\]"):
-        engines.Engine(None, None, "polars")._cap_polars(None, "patient", 1, None)
+        capping._drawn_by_polars(engines.Engine(None, None, "polars"), None, 1)
 
 
 def test_what_a_device_lacks_is_named(hide, tmp_path):

@@ -47,6 +47,10 @@ def test_a_person_has_as_many_rows_as_the_unit_allows_whatever_the_others_have()
     assert counted([1, 1.0, np.float32(1), "1", 2], ["no"] * 5)[0] == [3, 0]  # one person by four names, and another
 
 
+def test_a_row_that_cannot_count_takes_no_place():
+    assert counted(["ann"] * 5, [None, "?", "no", None, "yes"])[0] == [1, 1]
+
+
 NAMES = {
     "no text": Hostile(),
     "list": [1, 2],

@@ -6,7 +6,7 @@ are processor time of all threads. Memory is the peak of a fresh process that ma
 
 Below ten million rows the constant costs of Python show, so the limits are claimed from there on; the tables show the rest.
 ``--rows 1e6,1e7``, ``--engine duckdb,postgres,spark`` and ``--part KIND`` choose; from 20 million rows on only the works of
-`MAIN` are run, once.
+`LARGEST` are run, once.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ LIMITS = {
 }
 """The most that ours may take, as a multiple of the query by hand."""
 MAIN = (*LIMITS, "tiers/sum", "tiers/quantile", "tiers/grid")
+LARGEST = ("one/histogram", "tiers/count", "tiers/table", "million/count", "million/histogram", "persons/count")
 FLAT = ("tiers/count", "tiers/histogram", "million/count", "million/histogram")
 """Works whose memory must not grow with the rows: what they keep is cells."""
 PREVIEWS = {1_000_000: 0.3, 4_000_000: 1.0}
@@ -64,7 +65,7 @@ def run(
     Parameters
     ----------
     quick : bool
-        A hundred thousand and a million rows, the works of `MAIN`, one turn.
+        The works of `MAIN`, one turn, at a hundred thousand and a million rows unless `rows` says otherwise.
     part : str, optional
         One kind of budgets, or ``preview``.
     rows : str, optional
@@ -134,8 +135,8 @@ def _tables(kinds: Sequence[str], rows: int, progress: Callable[[str], None]) ->
 
 
 def _wanted(kinds: Sequence[str], rows: int, quick: bool) -> list[str]:
-    few = quick or rows >= scale_run.LARGE
-    return [work for work in (MAIN if few else WORKS) if split(work)[0] in kinds]
+    named = LARGEST if rows >= scale_run.LARGE else MAIN if quick else WORKS
+    return [work for work in named if split(work)[0] in kinds]
 
 
 def _on_duckdb(
@@ -145,7 +146,7 @@ def _on_duckdb(
     for rows in sizes:
         for path, readers in _tables(kinds, rows, progress):
             for work in _wanted(readers, rows, quick):
-                memory = work in (FLAT[:1] if quick else MAIN)
+                memory = work in (FLAT[:1] if quick and rows < CLAIMED_FROM else MAIN)
                 line = scale_run.compare(work, path, rows, repeats=1 if quick else scale_run.REPEATS, memory=memory)
                 progress(_said(line))
                 found.append(line)

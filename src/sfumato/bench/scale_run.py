@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import subprocess
 import sys
 import tempfile
@@ -90,17 +89,22 @@ def compare(work: str, path: Path, rows: int, *, repeats: int = REPEATS, memory:
         Processor seconds of the aggregate, the release and the query by hand; whether the aggregate equals the query.
     """
     kind, asked = yard.split(work)
-    turns = 1 if rows >= LARGE else repeats
+    large = rows >= LARGE
     people = yard.people_of(kind, rows)
     dataset = dataset_of(kind, str(path), rows)
     connection, query = made.quiet_duckdb(), yard.hand_query(work, path)
-    ours = yard.ours_as_result(work, yard.weighed(work, dataset, people), people)
-    by_hand = yard.result_of(work, yard.run_hand(connection, query))
-    warm = rows < LARGE
-    if not warm:
-        _warm_up(kind, asked)
-    job = lambda: yard.run_hand(connection, query)  # noqa: E731
-    exact = yard.ratio(lambda: yard.weighed(work, dataset, people), job, turns, warm=warm)
+    found_by: dict[str, Any] = {}
+
+    def ours() -> None:
+        found_by["us"] = yard.weighed(work, dataset, people)
+
+    def hand() -> None:
+        found_by["hand"] = yard.run_hand(connection, query)
+
+    if large:
+        _warm_up(work)
+    exact = yard.ratio(ours, hand, 1 if large else repeats, warm=not large)
+    same = yard.agree(work, yard.ours_as_result(work, found_by["us"], people), yard.result_of(work, found_by["hand"]))
     found: dict[str, Any] = {
         "engine": "duckdb",
         "work": work,
@@ -108,27 +112,31 @@ def compare(work: str, path: Path, rows: int, *, repeats: int = REPEATS, memory:
         "seconds": exact.ours,
         "hand_seconds": exact.hand,
         "times": round(exact.times, 3),
-        "same": yard.agree(work, ours, by_hand),
+        "same": same,
         "bytes_per_row": round(column_bytes(connection, path, yard.columns_read(work)) / rows, 2),
     }
     try:
-        with releasing(kind, str(path), rows) as release:
-            whole = yard.ratio(lambda: release(asked), job, turns, warm=warm)
-            found |= {"release_seconds": whole.ours, "release_times": round(whole.times, 3)}
-        if memory:
-            found["megabytes"] = peak(work, path, rows, "release")
-            found["hand_megabytes"] = peak(work, path, rows, "hand")
+        measurable = Path("/proc/self/status").exists()
+        if measurable and (large or memory):
+            spent, found["megabytes"] = alone(work, path, rows)
+            found["hand_megabytes"] = alone_by_hand(work, path)
+        if not (measurable and large):
+            with releasing(kind, str(path), rows) as release:
+                spent = yard.ratio(lambda: release(asked), hand, repeats).ours
+        found |= {"release_seconds": spent, "release_times": round(spent / exact.hand, 3)}
     except SfumatoError as error:  # a question that this roster cannot pay for is a figure too
         found["release_refused"] = str(error)
     connection.close()
     return found
 
 
-def _warm_up(kind: str, asked: str) -> None:
-    """Load what a release loads at first use, on a table that costs nothing."""
+def _warm_up(work: str) -> None:
+    """Load what an aggregate and a release load at first use, on a table that costs nothing."""
+    kind, asked = yard.split(work)
     budgets, persons = table_of(kind)
     with tempfile.TemporaryDirectory() as folder:
         path = made.make_table(Path(folder) / "few.parquet", 10_000, budgets=budgets, persons=persons)
+        yard.weighed(work, dataset_of(kind, str(path), 10_000), yard.people_of(kind, 10_000))
         with releasing(kind, str(path), 10_000) as release, suppress(SfumatoError):
             release(asked)
 
@@ -142,29 +150,49 @@ def column_bytes(connection: Any, path: Path, columns: tuple[str, ...]) -> int:
 
 # ------------------------------------------------------------------------------------------------- memory
 
-_PEAK = "import sys; from sfumato.bench.scale_run import one_run; one_run(*sys.argv[1:])"
-_HAND = "import duckdb, pyarrow, sys; c = duckdb.connect(); c.execute(sys.argv[1]).fetch_arrow_table().to_pydict()"
-_SAY = "; print(next(l.split()[1] for l in open('/proc/self/status') if l.startswith('VmHWM')))"
+_ALONE = "import sys; from sfumato.bench.scale_run import one_release; one_release(*sys.argv[1:])"
+_BY_HAND = """
+import duckdb, pyarrow, sys
+duckdb.connect().execute(sys.argv[1]).fetch_arrow_table().to_pydict()
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
 
 
-def peak(work: str, path: Path, rows: int, side: str) -> int | None:
-    """Megabytes that a fresh process needs at most for a release, or for the query by hand; None without ``/proc``."""
-    if not Path("/proc/self/status").exists():
-        return None
-    arguments = [_PEAK, work, str(path), str(rows)] if side == "release" else [_HAND + _SAY, yard.hand_query(work, path)]
-    program = [sys.executable, "-W", "ignore", "-c", *arguments]
-    done = subprocess.run(program, capture_output=True, text=True, check=True, env={**os.environ})
-    return int(done.stdout.split()[-1]) // 1024
+def alone(work: str, path: Path, rows: int) -> tuple[float, int]:
+    """Processor seconds of one release in a fresh process, and the megabytes that the process needed at most."""
+    seconds, refused, peak = _said_by(_ALONE, work, str(path), str(rows))
+    if refused != "-":
+        raise SfumatoError(refused.replace("_", " "))
+    return float(seconds), int(peak) // 1024
 
 
-def one_run(work: str, path: str, rows: str) -> None:
-    """Make one release and print the peak memory of this process, in kilobytes."""
+def alone_by_hand(work: str, path: Path) -> int:
+    """Megabytes that a fresh process needs at most for the query by hand."""
+    return int(_said_by(_BY_HAND, yard.hand_query(work, path))[-1]) // 1024
+
+
+def one_release(work: str, path: str, rows: str) -> None:
+    """Make one release, and print its processor seconds and the peak memory of this process in kilobytes."""
     kind, asked = yard.split(work)
+    _warm_up(work)
+    refused = "-"
     with releasing(kind, path, int(rows)) as release:
-        release(asked)
+        start = time.process_time()
+        try:
+            release(asked)
+        except SfumatoError as error:
+            refused = str(error).replace(" ", "_")
+        print(time.process_time() - start, refused)
     # VmHWM belongs to this program alone; ru_maxrss would begin at what the parent process held.
     status = Path("/proc/self/status").read_text().splitlines()
     print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
+
+
+def _said_by(program: str, *arguments: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, *arguments], capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
 
 
 def preview_seconds(levels: int) -> float:

@@ -200,5 +200,5 @@ def _right(models: Sequence[Any], X: Any, labels: Any, owners: Any, most: int) -
     """How many rows each model predicts rightly, of every person as many as count; each row by itself."""
     known = np.sort(np.asarray(models[0].classes_))
     true = label_codes(labels, known)
-    counts = true >= 0 if owners is None else (true >= 0) & within_cap(owners, most)
+    counts = true >= 0 if owners is None else within_cap(owners, most, true >= 0)
     return [int(np.count_nonzero(counts & (true == label_codes(np.asarray(m.predict(X)), known)))) for m in models]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -195,7 +196,7 @@ class PersonalHistogramPlan:
     def charge(self) -> Charge:
         return Charge.of_people(self.weights * self.terms.factor)
 
-    @property
+    @cached_property
     def mass(self) -> int:
         """Σ m over the people, in nano-ε."""
         return exact_dot(self.weights, self.budgets.counts)
@@ -205,7 +206,7 @@ class PersonalHistogramPlan:
         """Scale of the noise of one bin, in people."""
         return NANO * self.budgets.people / self.mass
 
-    @property
+    @cached_property
     def imbalance(self) -> float:
         squares = float(np.dot(self.weights.astype(np.float64) ** 2, self.budgets.counts))
         return max(0.0, squares / float(self.mass) ** 2 - 1 / self.budgets.people)
@@ -226,7 +227,7 @@ class PersonalHistogramPlan:
         heads = 2 * share**2 * float(np.square(self.head_scales).sum())
         return float(np.sqrt(spread + 2 * self.noise_scale**2 + heads))
 
-    @property
+    @cached_property
     def bias_bound(self) -> float:
         """The most that a bin can be off on average, over all data."""
         n = self.budgets.people
@@ -243,8 +244,12 @@ class PersonalHistogramPlan:
 
     def error_at(self, gap: float) -> float:
         """Of a bin whose share differs by `gap` between the stricter people and the rest; `gaps` says what that is."""
-        bias = bias_at(Question(self.terms), self.weights / self.mass, gap)
-        return float(np.hypot(self.expected_rmse, bias))
+        return float(np.hypot(self.expected_rmse, gap * self.bias_of_gap))
+
+    @cached_property
+    def bias_of_gap(self) -> float:
+        """What a gap of 1 adds to the error of a bin; see `gaps`."""
+        return bias_at(Question(self.terms), self.weights / self.mass, 1.0)
 
     def run(self, sums: Callable[[Integers], Exact[Integers]], meter: Meter) -> PersonalHistogram:
         """`sums` returns the weighted sum of every bin for a weight per person group."""

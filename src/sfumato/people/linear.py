@@ -57,9 +57,14 @@ class Round:
     weights: Integers
     parts: Integers
 
-    @property
+    @cached_property
     def size(self) -> int:
         return int(self.parts.max(initial=-1)) + 1
+
+    @cached_property
+    def alone(self) -> bool:
+        """Whether all who weigh anything are in a single part."""
+        return self.size == 1 and not bool(self.weights[self.parts < 0].any())
 
 
 def one_sum(weights: Integers) -> Round:
@@ -96,8 +101,8 @@ class LinearPlan:
         total = np.zeros(self.question.budgets.groups)
         start = 0
         for part in self.rounds:
-            used = part.parts >= 0
-            total[used] += self.coefficients[start + part.parts[used]] * part.weights[used]
+            each = np.append(self.coefficients[start : start + part.size], 0.0)  # the last is for part -1: not used
+            total += (each[0] if part.alone else each[part.parts]) * part.weights
             start += part.size
         return total
 
@@ -275,7 +280,7 @@ def _check_fits(question: Question, part: Round) -> None:
 
 def _sums(reader: Reader, part: Round, divisor: int) -> Exact[Integers]:
     """The divided sum of every part."""
-    if part.size == 1 and bool((part.parts[part.weights > 0] == 0).all()):
+    if part.alone:
         return reader.weighted_sum(part.weights).map(lambda total: _divided([total], divisor))
     return reader.part_sums(part.parts, part.weights).map(lambda totals: _divided(list(totals), divisor))
 

@@ -131,6 +131,8 @@ class PersonBudgets:
         part = Fraction(str(fraction))
         if not 0 < part <= 1:
             raise InputError(f"a share lies above 0 and at most 1, got {fraction!r}")
+        if part == 1:
+            return self
         levels = part_of(self.levels, part)
         if levels[0] < 1:
             raise InputError(f"a share of {fraction} leaves the most careful group without any budget")
@@ -170,6 +172,8 @@ def part_of(levels: NDArray[np.int64], part: Fraction) -> NDArray[np.int64]:
     top, bottom = part.numerator, part.denominator
     if bottom > 10**9:  # more decimals than a budget has
         return np.array([level * top // bottom for level in levels.tolist()], dtype=np.int64)
+    if top * int(levels.max(initial=0)) < 1 << 63:
+        return np.asarray(levels * top // bottom)
     whole, rest = np.divmod(levels, bottom)
     return np.asarray(whole * top + rest * top // bottom)
 

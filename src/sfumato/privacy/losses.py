@@ -83,6 +83,8 @@ def amplified(nano: NDArray[np.int64], probability: NDArray[np.float64]) -> NDAr
     # Up to l = 700 nothing overflows and nothing cancels. Beyond it l + ln(p + (1 - p) e^-l) is safe: p is 0 or at least
     # 2**-63, so the logarithm takes away 44 at most. Who is never kept (p = 0) loses nothing.
     small = np.log1p(probability * np.expm1(np.minimum(loss, 700.0)))
+    if not (loss > 700.0).any():
+        return np.where(probability > 0, np.minimum(ceil_nano(small * NANO), nano), 0)
     large = loss + np.log(np.maximum(probability + (1 - probability) * np.exp(-np.maximum(loss, 700.0)), 1e-300))
     return np.where(probability > 0, np.minimum(ceil_nano(np.where(loss <= 700.0, small, large) * NANO), nano), 0)
 

@@ -206,7 +206,7 @@ class Coding:
             keep = (classes >= 0) & (leaves >= 0).all(axis=1)
             weighed = weights
             if owners is not None:
-                keep &= within_cap(owners, unit.rows_per_person)
+                keep = within_cap(owners, unit.rows_per_person, keep)
                 weighed = None if weights is None else smallest_of_person(owners, weights)
             if not keep.all():
                 leaves, classes = np.asfortranarray(leaves[keep]), classes[keep]

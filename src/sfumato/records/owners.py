@@ -23,13 +23,20 @@ def owners_in(X: Any, person: str) -> Any:
     return X[person]
 
 
-def within_cap(owners: Any, most: int) -> NDArray[np.bool_]:
+def within_cap(owners: Any, most: int, among: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
     """Which rows count: the first `most` of each person, and none without a person. Never fails on a value.
+
+    With `among` only rows for which it is true can count, so that the others take no place: which ones these are must
+    depend on each row alone.
 
     >>> within_cap(["ann", "bob", "ann", None, 1, 1.0, float("nan"), "ann"], 2).tolist()
     [True, True, True, False, True, True, False, False]
+    >>> within_cap(["ann", "ann", "ann"], 1, np.array([False, True, True])).tolist()
+    [False, True, False]
     """
     names = _names(owners)
+    if among is not None:
+        names = names.where(among)
     # Of a missing name groupby makes a group too: it is left out by `notna`.
     return np.asarray(names.notna() & (names.groupby(names, dropna=False).cumcount() < most))
 

@@ -116,7 +116,7 @@ def price(request: Request, facts: Facts, standing: Standing | None = None, *, a
     empty = "the schema says that no row can satisfy this condition: the true answer is 0"
     unit = facts.schema.unit
     capped = () if unit.person is None else (cap_sentence(unit.rows_per_person),)
-    notes = ((empty,) if facts.nobody(request.where) else ()) + capped + (() if taking is None else taking.notes())
+    notes = ((empty,) if facts.nobody(request.where) else ()) + (() if taking is None else taking.notes()) + capped
     return Priced(request, facts, tuple(offers), chosen, notes, part=taking)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -261,7 +260,7 @@ class Table(Questions, WithHeads):
             priced,
             dataset_name=self.name,
             ledger=self.ledger,
-            dataset=replace(self.dataset, budgets=priced.facts.roster, roster_only=True),
+            dataset=self.dataset.for_release(priced.facts.roster),
             source=self._source,
             finish=finish,
         )

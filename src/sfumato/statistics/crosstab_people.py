@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -26,11 +27,10 @@ from numpy.typing import NDArray
 from sfumato.errors import BudgetError, InputError
 from sfumato.histograms.bins import Bins
 from sfumato.offers import GAPS
-from sfumato.people.gaps import bias_at
 from sfumato.people.histogram import PersonalHistogram, PersonalHistogramPlan, plan_histogram
 from sfumato.people.mechanisms.adaptive_cells import AdaptiveHistogramPlan, plan_adaptive_histogram
-from sfumato.people.question import Question
 from sfumato.privacy import Charge, Meter
+from sfumato.privacy.budgets import part_of
 from sfumato.privacy.terms import Terms
 from sfumato.registry import Mechanism
 from sfumato.statistics.crosstab import Read, largest, mean_error, named, shares_of
@@ -100,8 +100,7 @@ class PersonalTablePlan:
         """The same where the stricter people and the rest differ; see `people.gaps`."""
         part = self._any
         if isinstance(part, PersonalHistogramPlan):
-            bias = bias_at(Question(self.terms), part.weights / part.mass, gap)
-            return float(np.hypot(self.expected_rmse, bias))
+            return float(np.hypot(self.expected_rmse, gap * part.bias_of_gap))
         return self._if({a: p.error_at(gap) for a, p in self.parts.items()})
 
     @property
@@ -218,7 +217,7 @@ def plan_personal_table(terms: Terms, bins: Bins, asked: tuple[Columns, ...], *,
     budgets = whole.budgets
 
     def cut(weights: Ints, parts: int) -> Ints:
-        found = np.array([w * parts // PARTS for w in weights.tolist()], dtype=np.int64)
+        found = part_of(weights, Fraction(parts, PARTS))
         if int(found.max()) < 1:
             raise BudgetError(
                 f"no budget of this roster buys one row in {len(shares)} margins; raise the budgets or ask for fewer margins"

@@ -114,7 +114,7 @@ class QuantilePlan:
     def budgets(self) -> PersonBudgets | None:
         return self.terms.budgets if self.weights is not None else None
 
-    @property
+    @cached_property
     def _full_heads(self) -> float:
         """Σ w over the people, in full weights."""
         assert self.budgets is not None
@@ -170,8 +170,12 @@ class QuantilePlan:
         """The error if the share below the value differs by `gap` between the stricter people and the rest."""
         if self.budgets is None or self.weights is None:
             return self.expected_rmse
-        influence = self.weights / FULL / self._full_heads
-        return float(np.hypot(self.expected_rmse, bias_at(Question(self.terms), influence, gap)))
+        return float(np.hypot(self.expected_rmse, gap * self._bias_of_gap))
+
+    @cached_property
+    def _bias_of_gap(self) -> float:
+        assert self.weights is not None
+        return bias_at(Question(self.terms), self.weights / FULL / self._full_heads, 1.0)
 
     @property
     def worst_rmse(self) -> float:

@@ -79,9 +79,25 @@ class Dataset:
     def __str__(self) -> str:
         return f"{describe(self.source)}{f', table {self.table!r}' if self.table else ''}"
 
-    @cached_property
+    @property
     def engine(self) -> Engine:
-        """The open engine; first use opens the source."""
+        """The open engine; first use opens the source, for all that were made from this description too."""
+        budget = self.budgets.budget if self.budgets is not None and self.budgets.in_table else None
+        found = self._open.get(budget) or (next(iter(self._open.values()), None) if budget is None else None)
+        if found is None or found.is_closed:
+            found = self._open[budget] = self._connected()
+        return found
+
+    def opened_on(self, engine: Engine) -> None:
+        """Use `engine`, which is open, instead of opening the source."""
+        self._open[None] = engine
+
+    @cached_property
+    def _open(self) -> dict[str | None, Engine]:
+        """Engines by the column of budgets that was read into them, shared with descriptions of the same table."""
+        return {}
+
+    def _connected(self) -> Engine:
         columns: dict[str, AsArrow] = {name: domain.to_arrow for name, domain in self.schema.columns.items()}
         if self.budgets is not None and self.budgets.in_table:
             columns.setdefault(self.budgets.budget, self.budgets.to_arrow)
@@ -90,16 +106,19 @@ class Dataset:
         return connect(self.source, self.table, columns=columns, csv=self.csv, settings=self.settings)
 
     def with_budgets(self, budgets: Roster) -> Dataset:
-        """The same table, open if it is, with other `budgets` joined to it."""
+        """The same table with other `budgets` joined to it; opened once for both."""
         return self._opened_as(replace(self, budgets=budgets))
 
+    def for_release(self, budgets: Roster | None) -> Dataset:
+        """The same table, opened once for both, whose plain counts leave out people who have none of `budgets`."""
+        return self._opened_as(replace(self, budgets=budgets, roster_only=True))
+
     def limited_to(self, columns: Iterable[str]) -> Dataset:
-        """The same table, open if it is, of which only `columns` can be read: what a release is charged for."""
+        """The same table, opened once for both, of which only `columns` can be read: what a release is charged for."""
         return self._opened_as(replace(self, readable=tuple(columns)))
 
     def _opened_as(self, other: Dataset) -> Dataset:
-        if "engine" in self.__dict__:
-            other.__dict__["engine"] = self.engine
+        other.__dict__["_open"] = self._open
         return other
 
     @property

@@ -13,12 +13,17 @@ import math
 import threading
 import weakref
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import date
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sfumato.errors import InputError
 from sfumato.tables.engines import Engine
+
+if TYPE_CHECKING:
+    from sfumato.tables.columns import Column
+    from sfumato.tables.domains import Domain
 
 NAN, INF = math.nan, math.inf
 NUMBERS: Final = (NAN, INF, -INF, None, 1e308, -1e308, 5e-324, -0.0, 0.0, 2.5, 0.3, -5.0)
@@ -121,8 +126,6 @@ def _columns() -> dict[str, tuple[str, tuple[Any, ...]]]:
 
 def _questions(engine: Engine) -> Any:
     """One query over the constants, by the expressions that releases are computed with."""
-    from dataclasses import replace
-
     from sfumato.tables.columns import nano_budget
     from sfumato.tables.conditions import condition
     from sfumato.tables.dataset import Dataset
@@ -132,9 +135,9 @@ def _questions(engine: Engine) -> Any:
 
     schema = _schema()
     dataset = Dataset(source=None, schema=schema)
-    dataset.__dict__["engine"] = replace(engine, opened=literal_rows(_columns(), engine.name))
+    dataset.opened_on(replace(engine, opened=literal_rows(_columns(), engine.name)))
     rows, columns = rows_in_use(dataset, schema.names, None)
-    asked = {name: schema[name].code(columns[name]) for name in schema.names}
+    asked = {name: _twice(schema[name], columns[name]) for name in schema.names}
     number = schema["number"].number(columns["number"])
     asked["lattice"] = on_lattice(number, schema.lattice("number", 10)).fill_null(0)
     asked["nano"] = nano_budget(columns["number"])
@@ -142,6 +145,16 @@ def _questions(engine: Engine) -> Any:
     cells = rows.select(**asked)
     keys = [name for name in cells.columns if name not in ("lattice", "nano")]
     return cells.group_by(keys).agg(n=cells.count(), nano=cells["nano"].sum(), lattice=cells["lattice"].sum())
+
+
+def _twice(domain: Domain, column: Column) -> Any:
+    """The code of a column for a row and for a group of rows; no code at all if they differ."""
+    import ibis
+
+    group = domain.grouping(column, blank=True)
+    key = replace(column, expr=group.key, kind=group.kind)
+    code, grouped = (found.cast("int64") for found in (domain.code(column), group.code(key) if group.code else group.key))
+    return ibis.ifelse(code.fill_null(-1) == grouped.fill_null(-1), code, -2)
 
 
 @cache

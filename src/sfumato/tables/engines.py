@@ -57,20 +57,28 @@ class Engine:
         """Write rows to a Parquet file: for `import_table`, whose user owns the table. Errors as for `fetch`."""
         self._run(lambda: self.backend.to_parquet(expr, path))
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection is known to be lost; a server says so when it is asked next."""
+        return getattr(getattr(self.backend, "con", None), "closed", False) is True
+
     def _run(self, compute: Callable[[], Any]) -> Any:
+        # One at a time: threads that release from one open table share a connection, whose answers would get mixed up.
+        turn: threading.RLock = self.backend.__dict__.setdefault("_sfumato_turn", threading.RLock())
         try:
             with _reading:  # rows that two threads add at once would be there twice
                 while self.pending:
                     self.pending[-1]()
                     self.pending.pop()
-            try:
+            with turn:
+                try:
+                    return compute()
+                except Exception:
+                    if not self.spare:
+                        raise
+                while self.spare:
+                    self.spare.pop()()
                 return compute()
-            except Exception:
-                if not self.spare:
-                    raise
-            while self.spare:
-                self.spare.pop()()
-            return compute()
         except Exception:
             pass
         # Raised outside the handler: inside it, the new error would carry the old one, which may quote a value.

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -209,10 +209,14 @@ def whole_grouping(
         return None
     # Of the column's own type, in which both are: engines refuse to compare some types of whole numbers with others.
     least, most = (ibis.literal(end, type=x.type().copy(nullable=True)) for end in (bottom, top))
+
+    def coded(key: Column) -> Expr:
+        return code(replace(key, expr=key.expr.cast("int64")))
+
     if absent_counts:
-        return Grouping(ibis.cases((x < least, least), (x > most, most), else_=x), top - bottom + 2, "int", code)
+        return Grouping(ibis.cases((x < least, least), (x > most, most), else_=x), top - bottom + 2, "int", coded)
     # Engines differ on the least of NULL and a number; rows with NULL are left out.
-    return Grouping(ibis.greatest(ibis.least(x, most), least), top - bottom + 1, "int", code, present=x.notnull())
+    return Grouping(ibis.greatest(ibis.least(x, most), least), top - bottom + 1, "int", coded, present=x.notnull())
 
 
 def raw_tiers(dataset: Dataset) -> bool:

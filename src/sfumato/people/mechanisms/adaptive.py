@@ -60,12 +60,12 @@ class AdaptivePlan:
         weights = [part.weights for plan in (self.safe, self.keen) if plan is not None for part in plan.rounds]
         return Charge.of_people(np.sum(weights, axis=0) * self.question.cost)
 
-    @property
+    @cached_property
     def covered(self) -> float:
         """The share of the answer that the safe sum sees: 1 unless some budgets are below r."""
-        return float(np.dot(self.question.budgets.counts, self.safe.influence))
+        return float(np.dot(self.question.heads, self.safe.influence))
 
-    @property
+    @cached_property
     def safe_scale(self) -> float:
         """s, in the unit of the answer."""
         heads = self.safe.head_variance(self.question.largest)
@@ -109,9 +109,16 @@ class AdaptivePlan:
 
     def shrinkage(self, variance: float) -> Shrinkage:
         """ψ, where the people's totals have this variance."""
+        return self._planned if variance == self.question.variance else self._shrinkage(variance)
+
+    @cached_property
+    def _planned(self) -> Shrinkage:
+        return self._shrinkage(self.question.variance)
+
+    def _shrinkage(self, variance: float) -> Shrinkage:
         return Shrinkage.of(self._spread(variance), weight=self.weight)
 
-    @property
+    @cached_property
     def _parting(self) -> NDArray[np.float64]:
         """Influence of a person of each group on the distance of the two sums, whose expectation is b."""
         assert self.keen is not None
@@ -136,13 +143,18 @@ class AdaptivePlan:
         """The error at a gap between the stricter people and the rest; `gaps` says what that is."""
         if self.keen is None:
             return self.safe.expected_rmse
-        q = self.question
-        b = gap * np.concatenate([[0.0], cuts(q, self._parting)]) / self.safe_scale
-        missed = gap * np.concatenate([[0.0], np.abs(cuts(q, self._joined))])
-        error = self.shrinkage(q.variance).error(b) * np.sqrt(2) * self.safe_scale + missed
+        across, along = self._cuts if gap else (np.zeros(1), np.zeros(1))
+        b = gap * across / self.safe_scale
+        error = self.shrinkage(self.question.variance).error(b) * np.sqrt(2) * self.safe_scale + gap * along
         return float(np.hypot(error.max(), self.safe.rounding_bound))
 
-    @property
+    @cached_property
+    def _cuts(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What a gap of 1 makes of b, and how much it takes from the answer, for every cut of the roster and none."""
+        q, none = self.question, [0.0]
+        return np.concatenate([none, cuts(q, self._parting)]), np.concatenate([none, np.abs(cuts(q, self._joined))])
+
+    @cached_property
     def worst_rmse(self) -> float:
         """The largest error over all data, whatever the pattern."""
         return self.safe.expected_rmse if self.keen is None else self._worst(self.shrinkage(self.question.variance))
@@ -226,8 +238,10 @@ def best_cap(budgets: PersonBudgets, left: NDArray[np.int64], variance: float, n
     counts = budgets.counts.astype(np.float64)
     weights = left.astype(np.float64)
     caps = np.geomspace(max(1.0, float(weights[weights > 0].min())), float(weights.max()), _CAPS)
-    order = np.argsort(weights)
-    w, c = weights[order], counts[order]
+    w, c = weights, counts
+    if (np.diff(left) < 0).any():
+        order = np.argsort(weights)
+        w, c = weights[order], counts[order]
     heads, mass, square = (np.concatenate([[0.0], np.cumsum(x)]) for x in (c, c * w, c * w * w))
     below = np.searchsorted(w, caps)
     above = heads[-1] - heads[below]

@@ -93,7 +93,7 @@ class AdaptiveHistogramPlan:
         """s: scale of the safe noise of one bin, in rows."""
         return NANO / self.full
 
-    @property
+    @cached_property
     def covered(self) -> float:
         """The share of the people that the safe histogram sees: 1 unless some budgets are below r."""
         return float(np.dot(self.budgets.counts, self.safe / self.full)) / self.budgets.people
@@ -141,7 +141,7 @@ class AdaptiveHistogramPlan:
         heads = 2 * part**2 * float(np.square(keen.heads).sum())
         return np.asarray((keen.spreads(counts) ** 2 + 2 * keen.scale**2 + heads) / self.safe_scale**2)
 
-    @property
+    @cached_property
     def _even(self) -> float:
         """A² as if the people were spread evenly over the bins."""
         return float(self._variances(np.array([self.budgets.people / max(self.bins.size, 2)]))[0])
@@ -175,7 +175,7 @@ class AdaptiveHistogramPlan:
             self._error(cell_errors.error(bins, self._even, self._reach, hit, moved / max(hit, 2)), gap) for hit in hits
         )
 
-    @property
+    @cached_property
     def worst_rmse(self) -> float:
         """The largest expected error of a bin, over all gaps."""
         if self.keen is None:

@@ -25,6 +25,7 @@ from sfumato.people.partition import (
     Utility,
     count_precision,
     dominated,
+    in_order,
     privacy_aware,
     privacy_aware_all,
     published_count,
@@ -130,7 +131,7 @@ def _one_round(question: Question, left: NDArray[np.int64], cut: Cut, digits: in
     active = np.flatnonzero((left >= floor) & (question.budgets.counts > 0))
     if active.size == 0:
         return None
-    levels, place = np.unique(left[active], return_inverse=True)
+    levels, place = in_order(left[active])
     counts = np.bincount(place, weights=question.budgets.counts[active], minlength=levels.size).astype(np.int64)
     roster, coarse = _few_levels(PersonBudgets(levels, counts), digits)
     partition = cut(roster)

@@ -255,8 +255,7 @@ class Numeric(Domain):
 
     def grouping(self, column: Column, *, blank: bool = False) -> Grouping:
         """Whole numbers themselves where the bounds are close; otherwise a quotient, or the bin of `column`."""
-        counts = blank or bool(self.extra)
-        whole = whole_grouping(column, self.low, self.high, self.code, absent_counts=counts)
+        whole = whole_grouping(column, self.low, self.high, self.code, absent_counts=blank or bool(self.extra))
         return whole or engine_side.divided(column, self) or super().grouping(column)
 
     def inside(self, column: Column) -> Expr:
@@ -340,11 +339,9 @@ class Numeric(Domain):
         return cls(**plain)
 
     def to_plain(self) -> dict[str, Any]:
-        plain: dict[str, Any]
+        plain: dict[str, Any] = {"low": self.low, "high": self.high, "bins": self.bins}
         if self.bins is None:
             plain = {"edges": list(self.edges)}
-        else:
-            plain = {"low": self.low, "high": self.high, "bins": self.bins}
         if self.integer:
             plain["integer"] = True
         if self.outside != "clamp":
