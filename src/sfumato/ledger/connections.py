@@ -67,14 +67,24 @@ def _postgres(url: URL) -> Engine:
             super().__init__(*given, **named)
             self.format = psycopg.pq.Format.BINARY
 
-    return create_engine(
+    engine = create_engine(
         url,
-        connect_args={"cursor_factory": Binary},
+        # Statements are not kept on the server: a plan made while a table was small is the wrong one when it has grown.
+        connect_args={"cursor_factory": Binary, "prepare_threshold": None},
         pool_size=KEPT,
         max_overflow=-1,
         pool_use_lifo=True,
         pool_pre_ping=True,
     )
+
+    @event.listens_for(engine, "connect")
+    def _plans(connection: Any, _record: object) -> None:
+        # The same for what the server itself keeps, to check that a charge belongs to a release.
+        if connection.info.server_version >= 120000:
+            connection.execute("SET plan_cache_mode = force_custom_plan")
+            connection.commit()
+
+    return engine
 
 
 def _sqlite(url: URL) -> Engine:
