@@ -55,7 +55,7 @@ def test_a_query_by_hand_computes_what_ours_does(work: str, files: dict[tuple[st
     path, people = files[budgets, persons], yard.people_of(kind, ROWS)
     roster = None if people is None else made.roster(budgets, ROWS)  # type: ignore[arg-type]
     dataset = describe(str(path), schema=made.PERSONS if persons else made.SCHEMA, budgets=roster)
-    ours = yard.ours_as_result(work, yard.weighed(work, dataset, people), people)
+    ours = yard.ours_as_result(work, yard.weighed(work, dataset, people))
     by_hand = yard.result_of(work, yard.run_hand(duckdb, yard.hand_query(work, path)))
     assert yard.agree(work, ours, by_hand) is True
     assert not yard.agree(work.replace("persons", "tiers").replace("capped", "one"), ours, by_hand + 1), (

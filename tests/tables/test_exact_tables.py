@@ -49,6 +49,7 @@ AGGREGATES = {
     "personal weighted_cells": lambda d: PersonalTable(d, GROUPS).weighted_cells(WEIGHTS, ["x", "s"]),
     "personal weighted_rows": lambda d: PersonalTable(d, GROUPS).weighted_rows(WEIGHTS, ["x", "s"]),
     "personal moments": lambda d: PersonalTable(d, GROUPS).moments(["s"], measure="x", powers=2),
+    "personal weighed_moments": lambda d: PersonalTable(d, GROUPS).weighed_moments([WEIGHTS], ["s"]).of(WEIGHTS),
     "personal group_rows": lambda d: PersonalTable(d, GROUPS).group_rows(["x", "s"]),
     "personal margins": lambda d: PersonalTable(d, GROUPS).margins(["x", "s"])(WEIGHTS, (1,)),
     "the total by margins": lambda d: PersonalTable(d).margins(["x", "s"])(np.array([1]), ()),
@@ -62,7 +63,8 @@ AGGREGATES = {
 def test_every_aggregate_is_here():
     """A new method of a table that returns something from it must be listed above."""
     asked = {name.split()[-1] for name in AGGREGATES} | {"weighted_sums", "marginals", "heads"}
-    described = {"check", "check_persons", "findings", "limited_to", "person_budgets", "with_budgets"}
+    opened = {"for_release", "limited_to", "opened_on", "with_budgets"}
+    described = {"check", "check_persons", "findings", "person_budgets", *opened}
     for kind, public in ((Dataset, described), (PersonalTable, set())):
         methods = {name for name, value in vars(kind).items() if callable(value) and not name.startswith("_")}
         assert methods - public <= asked

@@ -6,7 +6,6 @@ import gc
 import threading
 import time
 
-import ibis
 import pyarrow as pa
 import pytest
 
@@ -15,8 +14,9 @@ from sfumato.bench import scale_spark
 from sfumato.errors import InputError, SfumatoError
 from sfumato.ledger import Ledger
 from sfumato.offers import Request
-from sfumato.tables import Categorical, Numeric, PrivacyUnit, Roster, Schema, spark_engine
+from sfumato.tables import Categorical, Numeric, PrivacyUnit, Roster, Schema, spark_backend, spark_engine
 from sfumato.tables import open as describe
+from sfumato.tables.capping import capped
 from sfumato.tables.connecting import connect
 from sfumato.tables.engines import Engine
 from sfumato.testing import reveal
@@ -227,12 +227,21 @@ def test_aggregates_stored_on_spark_are_removed_when_a_job_is_stopped(make, spar
     assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
 
 
-def test_nobody_has_more_rows_than_the_cap_whatever_spark_repeats(spark_connect):
-    """The rows of a person are chosen where they meet, by numbers that were drawn once for a query."""
-    frame = spark_connect.sql("SELECT id % 50 AS who, id AS n FROM range(0, 3000, 1, 8)")
+def test_rows_that_spark_draws_are_drawn_once(spark_connect):
+    frame = spark_connect.sql("SELECT id % 50 AS person, id AS n FROM range(0, 3000, 1, 8)")
     engine = connect(frame.repartition(5), columns={})
-    rows = engine.cap_rows(engine.table, person="who", rows=3)
-    found = engine.fetch(rows.group_by("who").agg(n=rows.count()))
-    assert set(found["n"].to_pylist()) == {3}
-    drawn = engine.backend.compile(rows.group_by("who").agg(n=rows.count()))
-    assert ibis.to_sql(rows, dialect="pyspark").upper().count("RAND()") == drawn.upper().count("RAND()") == 1
+    drawn = capped(engine, engine.table, 3)
+    assert "RAND()" in engine.backend.compile(drawn).upper()
+    kept = engine.store(drawn)
+    first, again = (sorted(engine.fetch(kept.select("n"))["n"].to_pylist()) for _ in range(2))
+    assert first == again
+    assert set(engine.fetch(kept.group_by("person").agg(n=kept.count()))["n"].to_pylist()) == {3}
+    plan = engine.backend._cached_dataframes[kept.op().name]._explain_string(extended=True)
+    assert "rand(" not in plan.lower()  # there is no way to draw others where some were lost
+    kept.release()
+
+
+def test_a_spark_that_might_draw_twice_is_refused(spark_connect, monkeypatch):
+    monkeypatch.setitem(spark_backend._ONE_DRAW, "spark.sql.shuffle.noSuchSetting", "true")
+    with pytest.raises(InputError, match=r"Spark 4\.1 or later"):
+        spark_backend.backend_on(spark_connect)

@@ -112,6 +112,33 @@ def test_half_of_a_list_weighs_nobody_more(clinic):
     assert reveal(PersonalTable(clinic, PersonBudgets(half, np.ones_like(half))).weighted_sum(weights)) == expected
 
 
+GRIDS = {
+    "thousandths": np.arange(10, 1001) * 10**6,
+    "binary parts": np.arange(20, 1024) * 10**9 // 1024,
+    "thirds of hundredths": np.arange(3, 300) * 10**9 // 300,
+    "one is missing": np.delete(np.arange(10, 1001) * 10**6, 400),
+}
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_budgets_on_a_grid_are_rounded_down_to_it(name, put):
+    levels = GRIDS[name]
+    assert (weighing.regular(levels) is None) == (name == "one is missing")
+    lines = [np.minimum(levels, 3 * 10**8), np.clip(levels - 10**8, 0, 5 * 10**8), levels]
+    near = (levels[[0, 5, 100, 200, -1]] / 1e9).tolist()
+    around = [e + d for e in near for d in (-1.5e-9, -1e-9, 0.0, 1e-9, 1e-4)]
+    budgets = [*HOSTILE, *near, *around, 0.4103, 0.4101, *BETWEEN]
+    table = pa.table({"x": pa.array([1] * len(budgets), pa.int64()), "epsilon": pa.array(budgets, pa.float64())})
+    schema = Schema({"x": SCHEMA["x"]})
+    found = reveal(
+        PersonalTable(
+            open(**put(table), schema=schema, budgets="epsilon"), PersonBudgets(levels, np.ones_like(levels))
+        ).weighted_sums(lines)
+    )
+    places = [int(np.searchsorted(levels, nano(b), side="right")) - 1 for b in budgets]
+    assert list(found) == [sum(int(line[i]) for i in places if i >= 0) for line in lines]
+
+
 @pytest.mark.parametrize("name", LINES)
 def test_a_line_per_cell_comes_back(name, monkeypatch):
     fetched = []

@@ -94,7 +94,7 @@ def compare(work: str, connection: Any, table: str, rows: int, *, repeats: int =
         lines = cursor.fetchall()
         return {column.name: [line[i] for line in lines] for i, column in enumerate(cursor.description)}
 
-    ours = yard.ours_as_result(work, yard.weighed(work, dataset, people), people)
+    ours = yard.ours_as_result(work, yard.weighed(work, dataset, people))
     same = yard.agree(work, ours, yard.result_of(work, by_hand()))
     exact = yard.ratio(lambda: yard.weighed(work, dataset, people), by_hand, repeats, clock=clock, warm=False)
     found = {

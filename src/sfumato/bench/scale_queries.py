@@ -165,9 +165,9 @@ def people_of(kind: str, rows: int) -> PersonBudgets | None:
 def exact(work: str, dataset: Dataset, people: PersonBudgets | None) -> Any:
     """Our exact aggregate for `work`, as releases of this kind read it: an integer, or an array with an axis per column."""
     _, asked = split(work)
-    if asked == "quantile":
-        return dataset.points("income", steps=STEPS, budgets=people)
     weights = np.ones(1, dtype=np.int64) if people is None else np.minimum(people.levels, CAP)
+    if asked == "quantile":
+        return dataset.points("income", steps=STEPS, budgets=people, weights=None if people is None else weights)
     table = PersonalTable(dataset, people)
     if asked == "count":
         return table.weighted_sum(weights, where=WHERE)
@@ -209,13 +209,12 @@ def _code(column: str, value: Any) -> int:
     return -1 if value is None else int(value)
 
 
-def ours_as_result(work: str, found: Any, people: PersonBudgets | None) -> Any:
+def ours_as_result(work: str, found: Any) -> Any:
     """What our aggregate gave, comparable with `result_of`: points of a quantile are added up by weight."""
     if not work.endswith("/quantile"):
         return found
-    weights = np.ones(1, dtype=np.int64) if people is None else np.minimum(people.levels, CAP)
     points = np.zeros(STEPS + 1, dtype=np.int64)
-    np.add.at(points, found.points, weights[found.groups] * found.counts)
+    np.add.at(points, found.points, found.counts)
     return points
 
 

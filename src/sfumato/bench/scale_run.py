@@ -104,7 +104,7 @@ def compare(work: str, path: Path, rows: int, *, repeats: int = REPEATS, memory:
     if large:
         _warm_up(work)
     exact = yard.ratio(ours, hand, 1 if large else repeats, warm=not large)
-    same = yard.agree(work, yard.ours_as_result(work, found_by["us"], people), yard.result_of(work, found_by["hand"]))
+    same = yard.agree(work, yard.ours_as_result(work, found_by["us"]), yard.result_of(work, found_by["hand"]))
     found: dict[str, Any] = {
         "engine": "duckdb",
         "work": work,

@@ -18,13 +18,13 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import sfumato as sf
 from sfumato.bench.spark_server import spark_server
 from sfumato.demo import write_clinic
 from sfumato.demo.clinic import TIERS, WARDS
 from sfumato.errors import SfumatoError
 from sfumato.offers import Request
 from sfumato.releases import load
+from sfumato.releases import open as open_table
 from sfumato.tables import Roster, Schema
 from sfumato.tables.engines import Engine
 from sfumato.tables.spark_engine import backend_at
@@ -76,11 +76,14 @@ def released(url: str, rows: int, progress: Callable[[str], None]) -> list[Fetch
         for plan_file, about in (("plan.toml", _clinic(url)), ("every.toml", {"epsilon": 40, "rows": rows})):
             plan = load(folder / plan_file)
             table = "clinic" if plan_file == "plan.toml" else "visits"
-            opened = sf.open(url, schema=plan.schema(), table=table, ledger=folder / f"{table}.spark", name=table, **about)
+            opened = open_table(
+                url, schema=plan.schema(), table=table, ledger=folder / f"{table}.spark", name=table, **about
+            )
             for request in plan.releases:
                 seen = Fetched(request.name, most_rows(plan.schema(), request))
+                kind: Any = request.kind
                 with watched(seen):
-                    opened.release(request.kind, **_given(request))
+                    opened.release(kind, **_given(request))
                 check(seen)
                 progress(
                     f"{seen.release}: {seen.seconds:.1f} s, {seen.most_rows:,} of {seen.cells:,} cells, {seen.size:,} bytes"

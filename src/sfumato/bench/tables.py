@@ -50,7 +50,7 @@ def _against_hand(work: str, path: Path, rows: int, repeats: int) -> tuple[yard.
     kind, _ = yard.split(work)
     people, connection, query = yard.people_of(kind, rows), made.quiet_duckdb(), yard.hand_query(work, path)
     dataset = dataset_of(kind, str(path), rows)
-    ours = yard.ours_as_result(work, yard.weighed(work, dataset, people), people)
+    ours = yard.ours_as_result(work, yard.weighed(work, dataset, people))
     same = yard.agree(work, ours, yard.result_of(work, yard.run_hand(connection, query)))
     timed = yard.ratio(lambda: yard.weighed(work, dataset, people), lambda: yard.run_hand(connection, query), repeats)
     return timed, bool(same)

@@ -306,8 +306,7 @@ class Ledger:
     ) -> Page:
         """A page of the releases of a `dataset`, oldest first; the newest page if neither `before` nor `after` is given.
 
-        What a page takes does not depend on how many releases there are. For all of them, one after the other, see
-        `releases`.
+        What a page takes does not depend on how many releases there are; `releases` has all of them.
 
         Parameters
         ----------
@@ -317,25 +316,6 @@ class Ledger:
             The most releases on the page. If it is not given, 500, or fewer where each is charged to many caps.
         before, after : int, optional
             Releases before, or after, the one of this number; what `Page.older` and `Page.newer` of another page say.
-
-        Returns
-        -------
-        Page
-            A tuple of releases that names the pages beside it.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from sfumato.privacy.charge import Charge
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     ledger = Ledger.open(Path(folder) / "clinic.ledger")
-        ...     ledger.register("clinic", epsilon=1)
-        ...     for ward in "ABCDE":
-        ...         _ = ledger.reserve("clinic", Charge.of("0.1"), request={"count": ward})
-        ...     newest = ledger.history("clinic", limit=2)
-        ...     older = ledger.history("clinic", limit=2, before=newest.older)
-        >>> [release.id for release in newest], [release.id for release in older], older.older
-        ([4, 5], [2, 3], 2)
         """
         from sfumato.ledger import queries
 

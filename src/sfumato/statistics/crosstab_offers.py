@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,11 @@ def offers(request: Request, facts: Facts) -> list[Offer]:
             raise InputError(f"`{name}` of {place} needs the whole table: leave `margins` out, or say 'all'")
     found = _everyone(request, facts, bins, asked) if facts.budgets is None else _personal(request, facts, bins, asked)
 
-    def reading(dataset: Dataset) -> Callable[..., Any]:
-        return PersonalTable(dataset, facts.budgets).margins(columns, request.where)
+    def reading(dataset: Dataset, plan: Any) -> Callable[..., Any]:
+        weights = plan.weightings if isinstance(plan, PersonalTablePlan) else ()
+        return PersonalTable(dataset, facts.budgets).margins(columns, request.where, weights)
 
-    return [_tidied(offer, given).reading(reading) for offer in found]
+    return [_tidied(offer, given).reading(partial(reading, plan=offer.plan)) for offer in found]
 
 
 def _columns(names: list[str], schema: Schema, place: str) -> list[str]:

@@ -67,6 +67,11 @@ class PersonalTablePlan:
         """What each person group loses by all measured margins."""
         return Charge.of_people(np.sum([_people(part) for part in self.parts.values()], axis=0))
 
+    @property
+    def weightings(self) -> tuple[Ints, ...]:
+        """The weights that `run` asks for."""
+        return tuple(weights for part in self.parts.values() for weights in part.weightings)
+
     @cached_property
     def precision(self) -> Precision:
         """How the margins are combined: by their noise alone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,11 +19,11 @@ from sfumato.statistics.figure import Figure
 from sfumato.statistics.group_question import GroupQuestion
 from sfumato.statistics.groups_offers import known_rows, measured_lattice
 from sfumato.statistics.groups_offers import offers as group_offers
-from sfumato.statistics.shares import PersonalPlan, Plan, plan_parts
+from sfumato.statistics.shares import ROUNDING, PersonalPlan, Plan, plan_parts
 from sfumato.statistics.variance import VariancePlan
 from sfumato.tables.covered import coverage
 from sfumato.tables.dataset import Dataset
-from sfumato.tables.moments import MOST_SQUARED, Moments
+from sfumato.tables.moments import MOST_SQUARED, Moments, WeighedMoments
 from sfumato.tables.personal import PersonalTable
 
 _STEPS = Parameter(
@@ -50,7 +51,7 @@ class FigurePlan(Protocol):
     def expected_rmse(self) -> float | None: ...
     @property
     def bias_bound(self) -> float: ...
-    def run(self, found: Exact[Moments], meter: Meter) -> Figure: ...
+    def run(self, found: Exact[Moments] | WeighedMoments, meter: Meter) -> Figure: ...
 
 
 def variance_offers(request: Request, facts: Facts) -> list[Offer]:
@@ -71,14 +72,18 @@ def variance_offers(request: Request, facts: Facts) -> list[Offer]:
     cut = measured_lattice(facts, request, given["column"], most=MOST_SQUARED)
     rows = _rows(facts, request.where)
 
-    def read(dataset: Dataset) -> Exact[Moments]:
+    def read(dataset: Dataset, plan: Plan) -> Exact[Moments] | WeighedMoments:
         about: dict[str, Any] = {"measure": given["column"], "steps": cut.steps, "powers": 2}
-        return PersonalTable(dataset, facts.budgets).moments((), request.where, **about)
+        table = PersonalTable(dataset, facts.budgets)
+        if plan.weightings:
+            return table.weighed_moments(plan.weightings, (), request.where, **about, less=ROUNDING)
+        return table.moments((), request.where, **about)
 
     def plan(name: str, parts: Plan) -> FigurePlan:
         return VariancePlan(name, parts, given["column"], cut.low, cut.high, cut.steps, cut.rounding, rows)
 
-    return [_offer(plan(m.name, made), m, facts).reading(read) for m, made in _measured(request, facts, 3)]
+    found = _measured(request, facts, 3)
+    return [_offer(plan(m.name, made), m, facts).reading(partial(read, plan=made)) for m, made in found]
 
 
 def proportion_offers(request: Request, facts: Facts) -> list[Offer]:
@@ -104,10 +109,15 @@ def proportion_offers(request: Request, facts: Facts) -> list[Offer]:
         return group_offers(request, facts)
     rows = _rows(facts, given["of"])
 
-    def read(dataset: Dataset) -> Exact[Moments]:
-        return PersonalTable(dataset, facts.budgets).moments((), given["of"], holds=request.where, powers=1)
+    def read(dataset: Dataset, plan: Plan) -> Exact[Moments] | WeighedMoments:
+        table = PersonalTable(dataset, facts.budgets)
+        about: dict[str, Any] = {"holds": request.where, "powers": 1}
+        if plan.weightings:
+            return table.weighed_moments(plan.weightings, (), given["of"], **about)
+        return table.moments((), given["of"], **about)
 
-    return [_offer(ProportionPlan(m.name, made, rows), m, facts).reading(read) for m, made in _measured(request, facts, 2)]
+    found = [(m, made, ProportionPlan(m.name, made, rows)) for m, made in _measured(request, facts, 2)]
+    return [_offer(plan, m, facts).reading(partial(read, plan=made)) for m, made, plan in found]
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +150,7 @@ class ProportionPlan:
         """Beside the noise, for any data."""
         return (self._error(self.plan.plan.bias_bound) or 0.0) if isinstance(self.plan, PersonalPlan) else 0.0
 
-    def run(self, found: Exact[Moments], meter: Meter) -> Figure:
+    def run(self, found: Exact[Moments] | WeighedMoments, meter: Meter) -> Figure:
         """Both noisy counts, then their ratio."""
         question = GroupQuestion("proportion", Bins.numbered(1))
         noisy = self.plan.run(question.sums(found, 0), meter)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -13,9 +12,9 @@ from sfumato.histograms.bins import Bins
 from sfumato.histograms.estimation.measurements import noise_quantile
 from sfumato.privacy import NANO, Exact
 from sfumato.statistics.ratios import laplace_quantile, share_intervals
-from sfumato.statistics.shares import Integers, Noisy, Sums, shared_out, signed
+from sfumato.statistics.shares import Integers, Noisy, Sums, by_weight, shared_out, signed
 from sfumato.statistics.shrinking import plain_errors, plain_means
-from sfumato.tables.moments import Moments
+from sfumato.tables.moments import Moments, WeighedMoments
 
 Floats = NDArray[np.float64]
 GroupKind = Literal["count", "sum", "mean", "proportion"]
@@ -76,11 +75,11 @@ class GroupQuestion:
             return self.reach * (self.high - self.low) / self.steps
         return float(np.hypot(self.low, self.high)) if self.kind == "sum" else self.high - self.low
 
-    def sums(self, found: Exact[Moments], depth: int) -> Sums:
+    def sums(self, found: Exact[Moments] | WeighedMoments, depth: int) -> Sums:
         """Weighted parts of the groups by the first `depth` columns, for a weight per person group; one query for all."""
         shape = self.by.shape[:depth]
 
-        def weighted(moments: Moments, weights: Integers) -> Integers:
+        def weighted(moments: Moments, weights: Integers | None) -> Integers:
             groups, cells, totals = moments
             if self.base is not None:
                 made = signed((groups, cells[:, :depth], totals), weights, shape=shape, base=self.base, reach=self.reach)
@@ -89,7 +88,7 @@ class GroupQuestion:
                 made = shared_out((groups, cells[:, :depth], totals), weights, **about)  # type: ignore[arg-type]
             return made.reshape(-1)
 
-        return lambda weights: found.map(partial(weighted, weights=weights))
+        return lambda weights: by_weight(found, weights, weighted)
 
     # --- figures from parts ------------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ from sfumato.statistics.line_shrinkage import shrunk_line
 from sfumato.statistics.ratios import share_intervals
 from sfumato.statistics.shares import Noisy, PersonalPlan, Plan
 from sfumato.statistics.shrinking import shrunk_means
-from sfumato.tables.moments import Moments
+from sfumato.tables.moments import Moments, WeighedMoments
 
 KINDS = ("count by", "sum by", "mean by", "proportion by")
 Measure = Callable[[int, Fraction], Plan]
@@ -111,7 +111,7 @@ class GroupPlan:
         at = tuple(self._error(e) or 0.0 for e in found.at)
         return Errors(self._error(found.independent) or 0.0, at, self._error(found.worst) or 0.0, found.assumes)
 
-    def run(self, found: Exact[Moments], meter: Meter) -> Groups:
+    def run(self, found: Exact[Moments] | WeighedMoments, meter: Meter) -> Groups:
         """Measure every level, then estimate."""
         noisy = [
             plan.run(self.question.sums(found, depth), meter) for plan, depth in zip(self.plans, self.depths, strict=True)

@@ -21,7 +21,7 @@ from sfumato.statistics.groups import GroupPlan
 from sfumato.statistics.shares import Plan, plan_parts
 from sfumato.tables.dataset import Dataset
 from sfumato.tables.lattice import Lattice
-from sfumato.tables.moments import Moments
+from sfumato.tables.moments import Moments, WeighedMoments
 from sfumato.tables.personal import PersonalTable
 
 _UNKNOWN_ROWS = 10**6  # stands for an unknown head count where only the fineness of a lattice depends on it
@@ -67,8 +67,8 @@ def offers(request: Request, facts: Facts) -> list[Offer]:
 
 
 def _offer(plan: GroupPlan, note: str, facts: Facts, request: Request) -> Offer:
-    def read(dataset: Dataset) -> Exact[Moments]:
-        return moments(dataset, facts, request, plan.question)
+    def read(dataset: Dataset) -> Exact[Moments] | WeighedMoments:
+        return moments(dataset, facts, request, plan)
 
     if plan.expected_rmse is None:
         note += " (error decided by the sizes of the groups: state `rows` to see it for groups of average size)"
@@ -79,15 +79,17 @@ def _offer(plan: GroupPlan, note: str, facts: Facts, request: Request) -> Offer:
     return Offer(plan.mechanism, terms, plan.expected_rmse, note, plan.run, **about).reading(read)
 
 
-def moments(dataset: Dataset, facts: Facts, request: Request, question: GroupQuestion) -> Exact[Moments]:
+def moments(dataset: Dataset, facts: Facts, request: Request, plan: GroupPlan) -> Exact[Moments] | WeighedMoments:
     """What is read of the table: one query."""
-    table = PersonalTable(dataset, facts.budgets)
-    names = list(question.by.names)
+    table, question = PersonalTable(dataset, facts.budgets), plan.question
+    names, where = list(question.by.names), request.where
+    about: dict[str, Any] = {"measure": question.column, "steps": question.steps, "powers": 1}
     if request.kind == "count":
-        return table.moments(names, request.where)
-    if request.kind == "proportion":
-        return table.moments(names, request.parameters.get("of"), holds=request.where, powers=1)
-    return table.moments(names, request.where, measure=question.column, steps=question.steps, powers=1)
+        about = {}
+    elif request.kind == "proportion":
+        where, about = request.parameters.get("of"), {"holds": request.where, "powers": 1}
+    weights = tuple(each for level in plan.plans for each in level.weightings)
+    return table.weighed_moments(weights, names, where, **about) if weights else table.moments(names, where, **about)
 
 
 def asked(request: Request, facts: Facts, by: Bins) -> GroupQuestion:

@@ -44,14 +44,15 @@ from sfumato.people.mechanisms.adaptive_cells import AdaptiveHistogramPlan, plan
 from sfumato.privacy import NANO, Charge, Exact, Meter, Nano
 from sfumato.privacy.integers import as_int64
 from sfumato.privacy.terms import Terms
-from sfumato.tables.moments import Moments
+from sfumato.tables.moments import Moments, WeighedMoments
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Sums = Callable[[Integers], Exact[Integers]]
 """Weighted parts of all groups, flat, for a weight per person group."""
 
-_ROUNDING = 2  # what rounding three parts may cost beside their weight
+_ONE: Integers = np.ones(1, dtype=np.int64)
+ROUNDING = 2  # what rounding three parts may cost beside their weight
 
 
 def moments_of(groups: Integers, cells: Integers, values: Integers, *, powers: int = 1) -> Moments:
@@ -67,15 +68,26 @@ def moments_of(groups: Integers, cells: Integers, values: Integers, *, powers: i
     return found[:, 0], found[:, 1:], totals
 
 
-def shared_out(found: Moments, weights: Integers, *, shape: tuple[int, ...], steps: int, degree: int) -> Integers:
+def by_weight(
+    found: Exact[Moments] | WeighedMoments, weights: Integers, add_up: Callable[[Moments, Integers | None], Integers]
+) -> Exact[Integers]:
+    """What `add_up` makes of moments and weights; of none where the engine has weighed the rows already."""
+    if isinstance(found, WeighedMoments):
+        return found.of(weights).map(lambda moments: add_up(moments, None))
+    return found.map(lambda moments: add_up(moments, weights))
+
+
+def shared_out(found: Moments, weights: Integers | None, *, shape: tuple[int, ...], steps: int, degree: int) -> Integers:
     """The weighted parts of every group, one line each, from the moments of person groups and cells.
+
+    Without `weights` rows were weighed already, with what they enter with.
 
     >>> moments = np.array([0, 0]), np.array([[0], [1]]), np.array([[2, 6], [1, 0]])  # 2 rows that add up to 6 of 2 x 4
     >>> shared_out(moments, np.array([100]), shape=(2,), steps=4, degree=1).tolist()
     [[50, 150], [100, 0]]
     """
     groups, cells, totals = found
-    each = weights if degree < 2 else np.maximum(weights - _ROUNDING, 0)
+    each = _ONE if weights is None else weights if degree < 2 else np.maximum(weights - ROUNDING, 0)
     most = int(each.max(initial=0)) * int(np.abs(totals).sum()) * (2 * steps if degree == 2 else 1)
     number = np.int64 if most < 2**62 else object  # Python integers where 64 bits might not do
     place = np.ravel_multi_index(tuple(cells.T), shape) if cells.shape[1] else np.zeros(len(groups), dtype=np.intp)
@@ -90,7 +102,7 @@ def shared_out(found: Moments, weights: Integers, *, shape: tuple[int, ...], ste
     return as_int64(np.stack([a - b for a, b in pairwise(reached)], axis=1))
 
 
-def signed(found: Moments, weights: Integers, *, shape: tuple[int, ...], base: int, reach: int) -> Integers:
+def signed(found: Moments, weights: Integers | None, *, shape: tuple[int, ...], base: int, reach: int) -> Integers:
     """The weighted sum of every group in multiples of the largest size of a value, `reach` lattice units; one part.
 
     A row adds ``base`` plus its place on the lattice. *Proof of its price*: it moves the sum by at most w times reach, so
@@ -101,6 +113,7 @@ def signed(found: Moments, weights: Integers, *, shape: tuple[int, ...], base: i
     [[160]]
     """
     groups, cells, totals = found
+    weights = _ONE if weights is None else weights
     number = np.int64 if int(weights.max(initial=0)) * (int(np.abs(totals).sum()) * (1 + abs(base))) < 2**62 else object
     place = np.ravel_multi_index(tuple(cells.T), shape) if cells.shape[1] else np.zeros(len(groups), dtype=np.intp)
     value = base * totals[:, 0].astype(number) + totals[:, 1].astype(number)
@@ -161,6 +174,10 @@ class Plan(Protocol):
     """A measurement of all parts, fixed from public facts."""
 
     @property
+    def weightings(self) -> tuple[Integers, ...]:
+        """The weights that people enter with, which `run` asks for; none where one ε holds."""
+
+    @property
     def charge(self) -> Charge:
         """What it costs everybody."""
 
@@ -184,6 +201,11 @@ class OnePlan:
     factor: int
     parts: int
     label: str = "groups"
+
+    @property
+    def weightings(self) -> tuple[Integers, ...]:
+        """None: all people are alike."""
+        return ()
 
     @property
     def charge(self) -> Charge:
@@ -213,6 +235,11 @@ class PersonalPlan:
     """Everybody at their own budget: the parts are the bins of a histogram over people."""
 
     plan: AdaptiveHistogramPlan | PersonalHistogramPlan
+
+    @property
+    def weightings(self) -> tuple[Integers, ...]:
+        """The weights that `run` asks for."""
+        return self.plan.weightings
 
     @property
     def charge(self) -> Charge:

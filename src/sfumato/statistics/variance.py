@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from sfumato.privacy import Charge, Exact, Meter
 from sfumato.statistics.figure import Figure
 from sfumato.statistics.ratios import laplace_quantile
-from sfumato.statistics.shares import Noisy, PersonalPlan, Plan, Sums, shared_out
-from sfumato.tables.moments import Moments
+from sfumato.statistics.shares import Noisy, PersonalPlan, Plan, Sums, by_weight, shared_out
+from sfumato.tables.moments import Moments, WeighedMoments
 
 Floats = NDArray[np.float64]
 _NARROWINGS = 6
@@ -69,12 +69,12 @@ class VariancePlan:
         """Beside the noise, for any data."""
         return (self._error(self.plan.plan.bias_bound) or 0.0) if isinstance(self.plan, PersonalPlan) else 0.0
 
-    def run(self, found: Exact[Moments], meter: Meter) -> Figure:
+    def run(self, found: Exact[Moments] | WeighedMoments, meter: Meter) -> Figure:
         """Measure the parts, then estimate."""
         steps = self.steps
 
         def sums(weights: NDArray[np.int64]) -> Exact[NDArray[np.int64]]:
-            return found.map(lambda m: shared_out(m, weights, shape=(), steps=steps, degree=2).reshape(-1))
+            return by_weight(found, weights, lambda m, w: shared_out(m, w, shape=(), steps=steps, degree=2).reshape(-1))
 
         read: Sums = sums
         noisy = self.plan.run(read, meter)

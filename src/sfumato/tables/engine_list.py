@@ -16,6 +16,9 @@ from typing import Any, Final
 
 from sfumato.errors import UntestedEngineWarning
 
+# Where a public list goes to the engine as one literal: Ibis would make a table of it, for which the user needs a right; in
+# Spark it forgets that table when rows are stored.
+LISTS_AS_TEXT: Final = ("postgres", "pyspark", "trino", "bigquery", "snowflake", "databricks")
 OBJECT_STORES: Final = ("s3", "gs", "gcs", "abfs", "abfss")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sfumato.tables.columns import Column, Expr
+from sfumato.tables.engine_list import LISTS_AS_TEXT
 from sfumato.tables.taxonomy import Leaf
 
 _DIGITS = 7  # of a place, in front of its value
@@ -37,8 +38,7 @@ def _places(listed: Sequence[Leaf], kind: str, engine: str) -> Expr:
     import ibis
     import pyarrow as pa
 
-    # PostgreSQL would make a table of it, for which the user needs a right; in Spark, Ibis forgets it when rows are stored.
-    if engine in ("postgres", "pyspark"):
+    if engine in LISTS_AS_TEXT:
         return _from_text(listed, kind)
     stored = {"text": pa.string(), "int": pa.int64(), "float": pa.float64()}[kind]
     values = pa.array([float(v) if kind == "float" else v for v in listed], stored)

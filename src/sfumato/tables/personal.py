@@ -21,6 +21,7 @@ from sfumato.privacy.exact import Exact
 from sfumato.privacy.integers import as_int64
 from sfumato.tables import moments, sums
 from sfumato.tables.counting import dense
+from sfumato.tables.moments import WeighedMoments
 from sfumato.tables.predicates import Where
 from sfumato.tables.weighted import read_weighted
 
@@ -215,31 +216,64 @@ class PersonalTable:
         about = {"measure": lattice, "holds": holds, "powers": powers}
         return moments.moments(self.dataset, self.budgets, columns, where, **about)  # type: ignore[arg-type]
 
-    def margins(self, columns: Sequence[str], where: Where = None) -> Callable[[Integers, Sequence[int]], Exact[Integers]]:
-        """Weighted counts over any of `columns`, all of them from one query; rows as `where` says.
+    def weighed_moments(
+        self,
+        weights: Sequence[Integers],
+        columns: Sequence[str] = (),
+        where: Where = None,
+        *,
+        measure: str | None = None,
+        steps: int | None = None,
+        holds: Where = None,
+        powers: int = 0,
+        less: int = 0,
+    ) -> WeighedMoments:
+        """`moments` of rows that are weighed where they are, for each of several `weights`; from one query.
+
+        `columns`, `where`, `measure`, `steps`, `holds` and `powers` are as there; `less` is taken from every weight, down to
+        0, before rows enter with it.
+        """
+        self.dataset.schema.check_cells(columns)
+        lattice = None if measure is None else sums.Measured(measure, self.dataset.schema.lattice(measure, steps))
+        lines = np.maximum(np.stack([self._checked(each) for each in weights]) - less, 0)
+        about: Any = {"measure": lattice, "holds": holds, "powers": powers, "lines": lines}
+        found = moments.moments(self.dataset, self.budgets, columns, where, **about)
+        return WeighedMoments(tuple(weights), found)
+
+    def margins(
+        self, columns: Sequence[str], where: Where = None, weights: Sequence[Integers] = ()
+    ) -> Callable[[Integers, Sequence[int]], Exact[Integers]]:
+        """Weighted counts over any of `columns`, from one query for all of `weights`; rows as `where` says.
 
         A row counts only if it has a cell in every one of `columns`, so that all margins are sums of one table. What is
-        returned takes a weight per person group and the positions of the columns to keep (none for the total).
+        returned takes a weight per person group and the positions of the columns to keep (none for the total). Weights that
+        were not named beforehand have a query of their own.
         """
         names = tuple(columns)
-        if self.budgets is None:
-            found: Exact[Any] = self.dataset.sparse_counts(names, where).map(
-                lambda cells: (np.zeros(len(cells[1]), dtype=np.int64), *cells)
-            )
-        else:
-            found = sums.group_cells(self.dataset, self.budgets, names, where)
+        named = tuple(weights)
+        together = self._weighted_lines(named, names, where) if named else None
+        alike = self._weighted_lines([np.ones(1, dtype=np.int64)], names, where) if self.budgets is None else None
 
         def margin(weights: Integers, kept: Sequence[int]) -> Exact[Integers]:
-            each, shape = self._checked(weights), self.dataset.schema.shape([names[i] for i in kept])
+            shape = self.dataset.schema.shape([names[i] for i in kept])
             self.dataset.schema.check_cells([names[i] for i in kept])
+            place = next((i for i, known in enumerate(named) if known is weights), None)
+            times = 1
+            if alike is not None:  # one group, which any weight is a multiple for
+                found, place, times = alike, 0, int(self._checked(weights)[0])
+            elif place is None or together is None:
+                found, place = self._weighted_lines([weights], names, where), 0
+            else:
+                found = together
 
-            def counted(cells: tuple[Integers, Integers, Integers]) -> Integers:
-                groups, codes, counts = cells
+            def counted(cells: tuple[Integers, NDArray[Any]]) -> Integers:
+                codes, totals = cells[0][:, list(kept)], cells[1][:, place]
+                totals = totals.astype(object) * times  # Python integers: 64 bits might not do
                 if not kept:
-                    of_group = np.zeros(each.size, dtype=np.int64)
-                    np.add.at(of_group, groups, counts)
-                    return as_int64(sum(w * n for w, n in zip(each.tolist(), of_group.tolist(), strict=True)))
-                return dense(*_weighted(each, groups, codes[:, list(kept)], counts, shape), shape)
+                    return as_int64(sum(totals.tolist()))
+                summed = np.zeros(shape, dtype=object)
+                np.add.at(summed, tuple(codes.T), totals)
+                return as_int64(summed)
 
             return found.map(counted)
 
@@ -255,19 +289,6 @@ class PersonalTable:
 
 def _one(value: int) -> Integers:
     return as_int64([value])
-
-
-def _weighted(
-    each: Integers, groups: Integers, cells: Integers, counts: Integers, shape: tuple[int, ...]
-) -> tuple[Integers, Integers]:
-    """Different cells and the weighted counts in each, from the counts per person group and cell."""
-    # Python integers where 64 bits might not do.
-    wide = int(each.max()) * int(counts.sum()) >= 2**63
-    enter = each[groups] > 0
-    distinct, place = _distinct(cells[enter], shape)
-    totals = np.zeros(len(distinct), dtype=object if wide else np.int64)
-    np.add.at(totals, place, each[groups][enter].astype(totals.dtype) * counts[enter])
-    return distinct, as_int64(totals)  # held at the ends: to fail here would tell of the data
 
 
 def _in_order(cells: Integers, totals: NDArray[Any], shape: tuple[int, ...]) -> tuple[Integers, Integers]:

@@ -9,10 +9,13 @@ Traces
     in the middle of a call to the server, where a second call would wait for the first, for ever.
 Chance
     keeps to one draw. The rows that stay when a person has too many are chosen by `rand()`. After a lost executor Spark
-    computes parts again; over an input whose order is not fixed the parts would belong to two draws, and a person could be
-    counted in both, beyond the cap. Spark 4.1 and later compare a checksum of what is computed again and, if it differs,
-    compute all that depends on it again; this is switched on here, whatever the server's default. (Over a table or a file
-    the draw is fixed in any version: Spark seeds `rand()` once for a query and counts rows from the start of each part.)
+    computes parts again. The cap itself is safe: all rows of a person meet in one task, which takes the first k of whatever
+    numbers they have, and `person` alone says where a row goes, so that no row is lost or there twice. But what that task
+    counts goes on by cell; if its second attempt had other numbers, because the rows came in another order, one cell could
+    have been read from the first attempt and another from the second, and a person be in both, beyond the cap. From version
+    4.1 on Spark compares a checksum of what is computed again and, if it differs, computes all that was read from it
+    again, or gives up; this is switched on here, whatever the server's default, and a Spark without it is refused. What is
+    stored of drawn rows is kept without the way to compute it again: if part of it is lost, the query fails.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
+from sfumato.errors import InputError
+
 _ONE_DRAW = {
     "spark.sql.shuffle.orderIndependentChecksum.enabled": "true",
     "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "true",
@@ -37,9 +42,20 @@ _unused: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()  #
 def backend_on(session: Any) -> Any:
     """An Ibis backend on a Spark session."""
     backend = _kind()().connect(session)
-    for key, value in _ONE_DRAW.items():
-        with suppress(Exception):  # a server may keep its settings to itself
+    try:
+        for key, value in _ONE_DRAW.items():
+            session.conf.get(key)  # an error where Spark does not know it; setting it would be none
             session.conf.set(key, value)
+    except Exception:
+        known = False
+    else:
+        known = True
+    if not known:
+        raise InputError(
+            "this Spark is refused: it cannot promise that rows chosen at random stay the same when a lost part is computed "
+            "again, and somebody could count more often than they may. Use Spark 4.1 or later, where "
+            f"{next(iter(_ONE_DRAW))} can be set"
+        )
     return backend
 
 
@@ -104,6 +120,7 @@ def identifier(parts: tuple[str, ...]) -> str:
 def _kind() -> Any:
     """The class, made when it is first asked for: its parent needs pyspark."""
     import ibis
+    import ibis.expr.operations as ops
 
     assert ibis.pyspark  # looking at it declares Ibis's options for Spark, without which nothing compiles
     from ibis.backends.pyspark import Backend
@@ -125,7 +142,8 @@ def _kind() -> Any:
 
         def _create_cached_table(self, name: str, expr: Any) -> Any:
             self._run_pre_execute_hooks(expr)
-            frame = self.raw_sql(self.compile(expr)).cache()
+            frame = self.raw_sql(self.compile(expr))
+            frame = frame.localCheckpoint() if expr.op().find(ops.RandomScalar) else frame.cache()
             frame.createOrReplaceTempView(name)
             self._cached_dataframes[name] = frame
             return table_of(self, (name,), frame)

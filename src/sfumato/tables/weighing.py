@@ -1,10 +1,12 @@
 """Rows weighed inside the engine: whole numbers that follow a person's budget by steps, and sums of what they multiply.
 
 What comes back is a line per cell, however many budgets there are. The rule is exact for every row, listed budget or not:
-a budget weighs as the largest listed one that it reaches, and below the first it weighs nothing. Which of two ways is taken
-depends on the public list alone:
+a budget weighs as the largest listed one that it reaches, and below the first it weighs nothing. The public list alone says
+which of three ways is taken:
 
 - a few steps (a cap, a dozen parts) are a tree of comparisons;
+- where the listed budgets are all multiples of a part of ε between the first and the last (0.001, 0.002...), and weigh their
+  own size beyond some bound and up to another, a row is rounded down to its multiple by arithmetic;
 - otherwise the list is a table on the engine and rows are joined to it. Rows beyond the last step are not looked up. A
   budget that is not in the list is kept apart, with its sums, and finds the one below it by a second join, of such budgets
   only.
@@ -12,6 +14,7 @@ depends on the public list alone:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.privacy.units import NANO
 from sfumato.tables.columns import Column, Expr
+from sfumato.tables.engine_list import LISTS_AS_TEXT
 from sfumato.tables.engines import Engine
 from sfumato.tables.raw_groups import Grouping, coded_groups
 
@@ -107,6 +112,11 @@ def weighed_groups(
     if starts.size <= FEW:
         numbers = [_tree(rows["key"], steps.keys[starts], line[starts]) for line in steps.values]
         return coded_groups(rows, names, columns, schema, **about, totals=_products(numbers, measures, wide), keys=keys)
+    if (grid := regular(steps.keys)) is not None and (lines := _own_size(steps)) is not None:
+        numbers = [
+            _rounded(rows["key"], steps.keys, line, grid, less) for line, less in zip(steps.values, lines, strict=True)
+        ]
+        return coded_groups(rows, names, columns, schema, **about, totals=_products(numbers, measures, wide), keys=keys)
     first, last = int(starts[0]), int(starts[-1])
     listed = _listed(steps.keys[first:last], steps.values[:, first:last], engine.name)
     joined, numbers, missed = _looked_up(rows, listed, steps, first, last)
@@ -159,6 +169,58 @@ def _tree(key: Expr, starts: Integers, values: Integers) -> Expr:
     return between(0, len(values))
 
 
+# ------------------------------------------------------------------------------------------------ on a regular grid
+
+
+def regular(keys: Integers) -> tuple[int, int, int] | None:
+    """p, q and b such that ``keys[i] = (i p + b) // q`` for all i, if there are such: multiples of a part of ε do.
+
+    >>> regular(np.arange(5, 50) * 1000), regular(np.arange(1, 900) * 10**9 // 1024)
+    ((1000, 1, 5000), (1953125, 2, 1953125))
+    >>> regular(np.array([1000, 2000, 4000]))
+    """
+    low, high, last = int(keys[0]), int(keys[-1]), keys.size - 1
+    if last < 2 or high <= low:
+        return None
+    parts = round(last * NANO / (high - low))  # in one ε
+    common = math.gcd(NANO, parts)  # at least 1
+    wide, fine = NANO // common, parts // common
+    for p, q, b in (((high - low) // last, 1, low), (wide, fine, -(-low * fine // wide) * wide)):
+        # What is divided stays below 2^53, where the division of doubles that engines use is exact after rounding down.
+        if q and (high + 1) * q + p < 2**53 and np.array_equal((np.arange(keys.size) * p + b) // q, keys):
+            return p, q, b
+    return None
+
+
+def _own_size(steps: Steps) -> list[int] | None:
+    """For each number what is taken from a key to give it, between 0 and its largest value; None if one is not so."""
+    found = []
+    for line in steps.values:
+        top = int(line.max())
+        place = int(np.argmax((line > 0) & (line < top))) if ((line > 0) & (line < top)).any() else int(np.argmax(line))
+        less = int(steps.keys[place] - line[place])
+        if not np.array_equal(np.clip(steps.keys - less, 0, top), line):
+            return None
+        found.append(less)
+    return found
+
+
+def _rounded(key: Expr, keys: Integers, line: Integers, grid: tuple[int, int, int], less: int) -> Expr:
+    """The number of a key: of the multiple that it is rounded down to."""
+    import ibis
+
+    p, q, b = grid
+    top = int(line.max())
+    if top == 0:
+        return ibis.literal(0, type="int64")
+    # Held before it is multiplied: some engines compute every branch.
+    held = ibis.ifelse(key < int(keys[-1]), key, int(keys[-1]))
+    place = ((held + 1) * q - (b + 1)) // p
+    multiple = (place * p + b) // q if q > 1 else place * p + b
+    from_here, full = int(keys[np.argmax(line > 0)]), int(keys[np.argmax(line == top)])
+    return ibis.cases((key >= full, top), (key < from_here, 0), else_=multiple - less).cast("int64")
+
+
 # ------------------------------------------------------------------------------------------------ joined to the list
 
 
@@ -206,7 +268,7 @@ def _listed(keys: Integers, values: Integers, engine: str) -> Expr:
     import ibis
     import pyarrow as pa
 
-    if engine not in ("postgres", "pyspark"):
+    if engine not in LISTS_AS_TEXT:
         return ibis.memtable(pa.table({"_key": keys} | {f"_w{j}": line for j, line in enumerate(values)}))
     # As `lookups` does, and for the same reasons: one literal that the engine takes apart.
     lines = [keys, *values]
