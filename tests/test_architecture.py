@@ -16,7 +16,7 @@ FAMILIES = {"people", "histograms", "statistics", "attributes", "grids", "classi
 LAYERS = (
     {"distribution", "errors", "extras", "palette", "privacy"},
     {"ledger", "tables"},
-    {"offers", "records", "registry", "registry_homes", "results"},
+    {"offers", "records", "registry", "_registry_homes", "results"},
     FAMILIES,
     {"demo", "releases", "testing"},
     {"audit", "bench"},
@@ -52,13 +52,7 @@ STATED = {
     # Tables and lists of values: cells are those of histograms, personal budgets those of people.
     "statistics.crosstab": {"histograms.bins"},
     "statistics.crosstab_offers": {"histograms.bins", "people.answers", "people.gaps"},
-    "statistics.crosstab_people": {
-        "histograms.bins",
-        "people.gaps",
-        "people.histogram",
-        "people.mechanisms.adaptive_cells",
-        "people.question",
-    },
+    "statistics.crosstab_people": {"histograms.bins", "people.histogram", "people.mechanisms.adaptive_cells"},
     "statistics.crosstab_plots": {"histograms.bins"},
     "statistics.crosstab_result": {"histograms.bins", "people.cells", "people.error_law"},
     "statistics.margin": {"histograms.bins"},

@@ -44,10 +44,7 @@ class Reader(Protocol):
         return first.zip(*rest)
 
     def part_sums(self, parts: Integers, weights: Integers) -> Exact[list[int]]:
-        """``Σ over records of weights[group] * measure`` for every part.
-
-        `parts` numbers the part of each group, -1 for none; `weights` has an integer for each group.
-        """
+        """``Σ weights[group] * measure`` per part; `parts` numbers the part of each group (-1: none), `weights` weighs it."""
         return self.group_sums().map(lambda found: _per_part(fitted(found, parts.size), parts, weights))
 
 

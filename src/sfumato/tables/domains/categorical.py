@@ -203,7 +203,10 @@ class Categorical(Domain):
         return search(0, len(values))
 
     def grouping(self, column: Column, *, blank: bool = False) -> Grouping:
-        """Listed values of `column` and all others together; in a long list all values, which are looked up by group."""
+        """Listed values of `column` and all others together; in a long list all values, which are looked up by group.
+
+        Where `blank` is true, rows without a cell matter.
+        """
         if column.place is not None:
             return super().grouping(column)
         if self.long_list() is not None:
