@@ -54,10 +54,8 @@ STATED = {
     "statistics.crosstab_offers": {"histograms.bins", "people.answers", "people.gaps"},
     "statistics.crosstab_people": {
         "histograms.bins",
-        "people.gaps",
         "people.histogram",
         "people.mechanisms.adaptive_cells",
-        "people.question",
     },
     "statistics.crosstab_plots": {"histograms.bins"},
     "statistics.crosstab_result": {"histograms.bins", "people.cells", "people.error_law"},
