@@ -48,6 +48,27 @@ def test_claims_follow_the_figures():
     assert held["adult, ε 0.05: AutoClassifier against the majority class"]
 
 
+def test_speeds_are_claimed_against_scikit_learn_in_the_same_run(monkeypatch):
+    from sfumato.bench import learning_speed
+
+    monkeypatch.setattr(learning_speed, "fits", lambda rows: {"scikit-learn": lambda: np.ones(rows), "ours": lambda: [rows]})
+    ticks = iter(range(1000))
+    monkeypatch.setattr(learning_speed.time, "process_time", lambda: float(next(ticks)))
+    figures, claims = learning_speed.speed(quick=True, progress=lambda _: None)
+    assert figures["ours"]["100000"]["seconds"] == 1.0
+    assert [(c["name"].split(": ")[1], c["figure"]) for c in claims[:2]] == [
+        ("times the seconds of scikit-learn's", 1.0),
+        ("growth of the time from 10000 to 100000 rows", 1.0),
+    ]
+
+
+def test_the_tables_of_the_speed_bench_are_fitted():
+    from sfumato.bench.learning_speed import fits
+
+    models = {name: fit() for name, fit in fits(3000).items()}
+    assert all(model.coef_.shape[1] >= 14 for model in models.values())
+
+
 def test_a_part_of_a_bench_runs_alone_and_an_unknown_one_is_refused():
     found = run_bench("classify", quick=True, part="time")
     assert set(found["figures"]) == {"time"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import tempfile
 import traceback
 import uuid
 from collections.abc import Callable, Iterator
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+
+from support.memory import memory
 
 BACKENDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 
@@ -26,11 +29,18 @@ def _schema_on(server: str) -> Iterator[str]:
         connection.execute(f"DROP SCHEMA {schema} CASCADE")
 
 
+@pytest.fixture
+def swift() -> Iterator[Path]:
+    """A folder on which nothing waits for a disk."""
+    with tempfile.TemporaryDirectory(dir=memory()) as folder:
+        yield Path(folder)
+
+
 @pytest.fixture(params=BACKENDS)
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def where(request: pytest.FixtureRequest, swift: Path) -> Iterator[str]:
     """Where a ledger can be made that nobody else uses."""
     if request.param == "sqlite":
-        yield str(tmp_path / "clinic.ledger")
+        yield str(swift / "clinic.ledger")
         return
     yield from _schema_on(request.getfixturevalue("postgres_url"))
 

@@ -18,7 +18,7 @@ from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 
 COST = 1000
-KILLS = 80
+KILLS = 50
 
 
 def _killed(work: Callable[[], None], seconds: float) -> None:
@@ -82,9 +82,9 @@ def test_kill_at_random_moments_of_a_release(where: str, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_kill_while_the_ledger_is_being_made(tmp_path: Path) -> None:
-    for number in range(40):
-        where = tmp_path / f"{number}.ledger"
+def test_kill_while_the_ledger_is_being_made(swift: Path) -> None:
+    for number in range(25):
+        where = swift / f"{number}.ledger"
 
         def make(where: Path = where) -> None:
             Ledger.open(where).register("clinic", epsilon=1)

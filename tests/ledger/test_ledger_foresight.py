@@ -15,6 +15,7 @@ from sfumato.errors import BudgetError, InputError, LedgerError
 from sfumato.ledger import Ask, Caps, Foreseen, Ledger, datasets_at, foresee
 from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBudgets
 from sfumato.privacy.charge import Charge
+from support.memory import memory
 
 costs = st.integers(0, 8)
 grants = st.integers(1, 20)
@@ -73,7 +74,7 @@ def made(ledger: Ledger, plan: list[Ask]) -> list[Foreseen]:
 @given(registrations(), st.lists(asks(), max_size=5), st.lists(asks(), max_size=5))
 @settings(max_examples=30, deadline=None)
 def test_what_is_foreseen_happens(granted: dict[str, Any], first: list[Ask], second: list[Ask]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=memory()) as folder:
         where = Path(folder) / "clinic.ledger"
         caps = Caps.of("clinic", **granted)
         foreseen = foresee(where, caps, first)

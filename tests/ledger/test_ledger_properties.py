@@ -15,6 +15,7 @@ from sfumato.errors import BudgetError, LedgerError
 from sfumato.ledger import Ledger
 from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBudgets
 from sfumato.privacy.charge import Charge
+from support.memory import memory
 
 TOTAL = 40
 LEVELS = np.array([5, 12, 30])
@@ -30,7 +31,7 @@ class Spending(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = tempfile.TemporaryDirectory(dir=memory())
         self.ledger = Ledger.open(Path(self.folder.name) / "a.ledger")
         self.ledger.register(
             "clinic",

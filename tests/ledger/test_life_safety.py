@@ -232,11 +232,11 @@ def test_releases_epochs_and_choices_at_once(where: str, tmp_path: Path, race: C
     assert sum(person.spent for person in everybody) == int((standing.spent * standing.heads).sum())
 
 
-def test_kill_while_people_change(tmp_path: Path) -> None:
+def test_kill_while_people_change(swift: Path) -> None:
     """Each worker closes epochs of joins and charges; after a kill, all of it happened or none."""
-    where, key = str(tmp_path / "clinic.ledger"), tmp_path / "people.key"
+    where, key = str(swift / "clinic.ledger"), swift / "people.key"
     opened(where, key)
-    for number in range(25):
+    for number in range(12):
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:

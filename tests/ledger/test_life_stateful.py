@@ -24,6 +24,7 @@ from sfumato.ledger import Ledger, clock
 from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 from support.lives import FAR, Lives
+from support.memory import memory
 
 MENU = {"strict": 6, "middle": 15, "open": 40}
 TIERS = list(MENU)
@@ -50,7 +51,7 @@ class Living(RuleBasedStateMachine):
 
     def __init__(self, place: Callable[[Path], str]) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = tempfile.TemporaryDirectory(dir=memory())
         self.key = Path(self.folder.name) / "people.key"
         self.where = place(Path(self.folder.name))
         self.model = Lives(MENU, PER_PERIOD)

@@ -29,7 +29,6 @@ ROWS = [
     (None, 0, "a", 1.0),
 ]
 CONDITIONS = {
-    None: lambda x, s: True,
     "x >= 3": lambda x, s: x is not None and x >= 3,
     "x < 2 and s = 'a'": lambda x, s: x is not None and x < 2 and s == "a",
     "s = 'b' or x is missing": lambda x, s: s == "b" or x is None,
@@ -99,6 +98,19 @@ def test_nor_in_any_other_aggregate():
     first, second = reveal(data.marginals([["x"], ["s"]], where))
     assert first.sum() == ann + bob
     assert second.sum() <= first.sum()
+
+
+@pytest.mark.parametrize("extra", [{}, {"missing": "blank"}, {"other": "else"}, {"other": "else", "missing": "blank"}])
+def test_no_row_that_has_a_cell_is_left_out_before_the_cap(extra):
+    values = [None, math.nan, math.inf, -math.inf, -1.0, 0.0, 0.3, 1.0, 7.0]
+    table = pa.table(
+        {"who": range(9), "y": pa.array(values, pa.float64()), "s": [None, "", "a", "b", "A", "a", "x", "b", " "]}
+    )
+    columns = {"y": Numeric(0, 1, bins=3, **extra), "s": Categorical(["a", "b"], **{"other": False, **extra})}
+    capped, plain = Schema(columns, PrivacyUnit("who", 1)), Schema(columns)
+    for names in (["y"], ["s"], ["y", "s"]):
+        found, all_rows = (reveal(open(table, schema=s).counts(names)) for s in (capped, plain))
+        assert found.tolist() == all_rows.tolist()
 
 
 def test_cells_of_a_long_list_that_rows_do_not_have_take_no_place_either():

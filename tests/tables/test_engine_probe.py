@@ -64,7 +64,8 @@ def test_spark_passes(spark, spark_connect):
 
 
 def _with(found, name, values):
-    return found.set_column(found.schema.get_field_index(name), name, pa.array(values))
+    place = found.schema.get_field_index(name)
+    return found if place < 0 else found.set_column(place, name, pa.array(values))
 
 
 def _raise_on(word):
@@ -99,6 +100,25 @@ def test_one_that_raises_or_answers_otherwise_is_refused(fakes, fake, said):
     assert said in str(caught.value)
     assert "0.123" not in str(caught.value)
     assert caught.value.__context__ is None
+
+
+def test_one_that_does_not_answer_at_all_is_not_called_wrong(fakes):
+    def gone(_):
+        raise OSError("connection refused by hush.example.org")
+
+    backend = fakes(change=gone)
+    table = backend.create_table("t", schema=ibis.schema({"x": "float64"}))
+    with pytest.raises(InputError, match="cannot connect to duckdb: nothing listens there") as caught:
+        connect(table, columns={})
+    assert caught.value.__context__ is None
+
+
+def test_a_connection_that_ibis_takes_for_another_is_tried_too(fakes):
+    good = fakes()
+    connect(good.create_table("t", schema=ibis.schema({"x": "float64"})), columns={})
+    bad = fakes(spoil=lambda found: found.slice(1))
+    with pytest.raises(InputError, match="refused"):
+        connect(bad.create_table("t", schema=ibis.schema({"x": "float64"})), columns={})
 
 
 def test_it_is_tried_once_for_a_connection_and_before_any_row(fakes):

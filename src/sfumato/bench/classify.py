@@ -5,7 +5,7 @@ census without a data folder), two classes and more, against the number of colum
 budget split; and the time of a fit. Five stratified 80/20 splits, the same for all; `quick` has one split and two values of
 ε. Beside the share of errors stand the area under the curve and balanced accuracy. `--part aside` measures our own models on
 tables made for no constant, `--part auto` on the real ones (how far `AutoClassifier` is behind the best), `--part
-leave-one-out` what remains of constants that were set on some tables.
+leave-one-out` what remains of constants that were set on some tables, `--part speed` linear models beside scikit-learn's.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from sfumato.bench.classify_published import published_rivals
 from sfumato.bench.classify_versus import PAIRS
 from sfumato.bench.classify_versus import claims as versus
 from sfumato.bench.grids_data import FILES
+from sfumato.bench.learning_speed import speed
 from sfumato.bench.leave_one_out import OF_CLASSIFIERS, left_out, left_out_table
 from sfumato.bench.printing import all_measures, said
 
-PARTS = ("adult", "bank", "census", "several", "sweeps", "time", "aside", "auto", "leave-one-out")
+PARTS = ("adult", "bank", "census", "several", "sweeps", "time", "speed", "aside", "auto", "leave-one-out")
 ALONE = ("aside", "auto", "leave-one-out")  # long, and asked for by name
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0)
 SLOW = ("PrivPfC, SVM", "PrivGene", "PrivLocal")  # two splits are enough to see where they stand
@@ -85,6 +86,9 @@ def run(
     if "time" in wanted:
         figures["time"], timed = _time(quick, progress)
         claims += timed
+    if "speed" in wanted:
+        figures["speed"], fast = speed(quick=quick, progress=progress)
+        claims += fast
     if "aside" in wanted:
         figures["kept aside"] = aside(quick=quick, draws=draws or (1 if quick else 3), progress=progress)
         claims += regrets(figures["kept aside"])

@@ -36,7 +36,7 @@ SETTINGS = {
 }
 
 
-def run(rows: int = 1_000_000, progress: Callable[[str], None] = print) -> dict[str, int]:
+def run(rows: int = 200_000, progress: Callable[[str], None] = print) -> dict[str, int]:
     """Lose an executor and the server; the numbers of rows that were drawn, with and without a loss."""
     with spark_server(master="local-cluster[2,1,900]", settings=SETTINGS) as server:
         backend = backend_at(server.url)

@@ -75,7 +75,11 @@ def cell_columns(names: Sequence[str], columns: dict[str, Column], schema: Schem
 
 def has_cells(names: Sequence[str], columns: dict[str, Column], schema: Schema) -> list[Expr]:
     """What must be true of a row for it to count: it has a cell in every one of some columns."""
-    return [cell.notnull() for cell in cell_columns(names, columns, schema).values()]
+    lacking = [name for name in names if not schema[name].other]  # with a cell for others, every row has one
+    return [
+        schema[name].code(columns[name]).notnull() if schema[name].missing else schema[name].inside(columns[name])
+        for name in lacking
+    ]
 
 
 def marginals(dataset: Dataset, wanted: Sequence[Sequence[str]], where: Where) -> Exact[list[Counts]]:

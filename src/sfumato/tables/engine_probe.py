@@ -19,6 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from sfumato.errors import InputError
+from sfumato.tables.addresses import reason_to_tell, without_secrets
 from sfumato.tables.engines import Engine
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ _WHERE: Final = "number >= 2.5 or not (whole < 100) or word = 'ünï→'"
 HOLDS: Final = (True, True, True, False, True, True, True, True, False, True, False, False)
 
 _trying = threading.Lock()
-_passed: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+_passed: dict[int, weakref.ref[Any]] = {}  # by identity: to Ibis two connections may be equal that lead elsewhere
 _passed_urls: set[int] = set()
 
 
@@ -59,10 +60,10 @@ def try_hard_constants(engine: Engine, connection: Any = None) -> Engine:
     Tried once in a process for each URL or, where there is none, for each `connection`.
     """
     with _trying:
-        known = hash(engine.url) in _passed_urls if engine.url is not None else connection in _passed
-        if not known:
+        if not _is_known(engine, connection):
             wrong = wrong_answers(engine)
             if wrong:
+                refuse_silent(engine)
                 raise InputError(
                     f"the engine {engine.name} is refused: on constants it computes {', '.join(wrong)} in another way than "
                     "other engines, so its answers and its errors would depend on single records. Bring the table to an "
@@ -71,8 +72,27 @@ def try_hard_constants(engine: Engine, connection: Any = None) -> Engine:
             if engine.url is not None:
                 _passed_urls.add(hash(engine.url))
             else:
-                _passed[connection] = True
+                _passed[id(connection)] = weakref.ref(connection)
     return engine
+
+
+def _is_known(engine: Engine, connection: Any) -> bool:
+    if engine.url is not None:
+        return hash(engine.url) in _passed_urls
+    known = _passed.get(id(connection))
+    return known is not None and known() is connection
+
+
+def refuse_silent(engine: Engine) -> None:
+    """Refuse an engine that does not even say what 1 is: some drivers connect with the first query."""
+    import ibis
+
+    try:
+        engine.backend.to_pyarrow(ibis.literal(1).name("one").as_table())
+        return
+    except Exception as error:
+        why = reason_to_tell(error)
+    raise InputError(f"cannot connect to {engine.name if engine.url is None else without_secrets(engine.url)}: {why}")
 
 
 def wrong_answers(engine: Engine) -> list[str]:
@@ -100,12 +120,12 @@ def _schema() -> Any:
     return Schema(
         {
             "place": Numeric(0, len(NUMBERS) - 1, bins=len(NUMBERS), integer=True),
-            "number": Numeric(-5.0, 5.0, bins=40, other="unknown"),
+            "number": Numeric(-5.0, 5.0, bins=8, other="unknown"),
             "edged": Numeric(edges=[0, 1, 2.5, 7, 30], outside="other"),
             "whole": Numeric(0, 119, bins=12, integer=True),
             "word": Categorical(words, other=True),
             "truth": Boolean(),
-            "day": Date("1970-01-01", "2024-12-31", by="year", missing=True),
+            "day": Date("2021-01-01", "2024-12-31", by="year", missing=True),
         }
     )
 

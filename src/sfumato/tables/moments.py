@@ -18,7 +18,6 @@ from sfumato.privacy.exact import Exact
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.conditions import condition
 from sfumato.tables.counting import has_cells
-from sfumato.tables.lattice import on_lattice
 from sfumato.tables.predicates import Where, columns_of, parse_where
 from sfumato.tables.raw_groups import budget_grouping, coded_groups, raw_tiers
 from sfumato.tables.rows import exactly
@@ -89,9 +88,9 @@ def moments(
         value: Expr = ibis.literal(1, type="int64")
         present = None  # counts every row
         if measure is not None:
-            number = schema[measure.column].number(columns[measure.column])
-            value = on_lattice(number, measure.lattice)
-            present = ibis.ifelse(number.notnull(), 1, 0).cast("int64")
+            domain, column = schema[measure.column], columns[measure.column]
+            value = domain.point(column, measure.lattice)
+            present = ibis.ifelse(domain.inside(column), 1, 0).cast("int64")
         elif hit is not None:
             value = ibis.ifelse(condition(hit, columns, schema.columns), 1, 0).cast("int64")
         power = {"p0": present, "p1": value, "p2": value * value}

@@ -14,7 +14,7 @@ from sfumato.privacy.exact import Exact
 from sfumato.privacy.integers import as_int64
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.counting import has_cells
-from sfumato.tables.lattice import Lattice, on_lattice
+from sfumato.tables.lattice import Lattice
 from sfumato.tables.predicates import Where
 from sfumato.tables.raw_groups import Grouping, budget_grouping, coded_groups, raw_tiers
 from sfumato.tables.rows import exactly
@@ -66,7 +66,7 @@ def point_counts(
         budget = {} if people is None else {"key": budget_grouping(dataset.roster, rows["key"], engine, raw=raw)}
 
         def place(value: Column) -> Expr:
-            return on_lattice(domain.number(value), lattice, base=1)  # 0 is left for what is missing
+            return domain.point(value, lattice, base=1)  # 0 is left for what is missing
 
         # Whole numbers are counted as they stand: the lattice then costs a step per value, not one per row.
         whole = Grouping(measured.expr, None, "int", place)

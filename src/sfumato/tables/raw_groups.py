@@ -54,6 +54,8 @@ class Grouping:
         Where it is not true a row has no code, whatever its key is.
     listed : sequence or None
         A long list whose places are joined to the keys before they are coded.
+    one_each : bool
+        Whether no two keys have the same code, so that coded groups need not be added up once more.
     """
 
     key: Expr
@@ -62,6 +64,7 @@ class Grouping:
     code: Callable[[Column], Expr] | None = None
     present: Expr | None = None
     listed: Sequence[Leaf] | None = None
+    one_each: bool = False
 
 
 def coded_groups(
@@ -120,6 +123,8 @@ def coded_groups(
             found = with_place(found, Column(found[name], group.kind), group.listed, f"{name}_place", engine=engine)
     coded = {name: _coded(found, name, group, engine) for name, group in groups.items()}
     found = found.select(**coded, **{name: found[name] for name in totals})
+    if all(group.code is None or group.one_each for group in groups.values()):
+        return found
     return found.group_by(list(groups)).agg(**{name: found[name].sum() for name in totals})
 
 
@@ -177,7 +182,7 @@ def text_grouping(
         unlisted = [(key.expr == 0, ibis.null("int64") if other is None else other)] if apart else []
         return ibis.cases((key.expr > 0, key.expr - 1), *unlisted, else_=missing if apart else other)
 
-    return Grouping(place, len(values) + 2, "int", of_place)
+    return Grouping(place, len(values) + 2, "int", of_place, one_each=True)
 
 
 @cache

@@ -22,7 +22,7 @@ from sfumato.privacy.integers import whole_numbers
 from sfumato.tables.capping import lowest_of_each
 from sfumato.tables.columns import Column, Expr
 from sfumato.tables.counting import cell_columns, has_cells
-from sfumato.tables.lattice import Lattice, on_lattice
+from sfumato.tables.lattice import Lattice
 from sfumato.tables.predicates import Where
 from sfumato.tables.raw_groups import budget_grouping, coded_groups, raw_tiers
 from sfumato.tables.rows import exactly, exactly_counted, granted_rows
@@ -94,9 +94,11 @@ def _measured(
 ) -> Exact[T]:
     """What `add_up` makes of rows with ``key`` and the cells to group by, and the measure of each.
 
-    Rows of a few tiers have been added up by tier and cell already: there are then a few lines. With `raw` the key is the
-    budget column as it stands.
+    Rows of a few tiers have been added up by tier and cell already: there are then a few lines. Of persons whose rows are
+    only counted there is a line each. With `raw` the key is the budget column as it stands.
     """
+    if measure is None and not by and dataset.schema.unit.person is not None:
+        return exactly_counted(dataset, where, lambda each: add_up(each, each["value"]), budgets=True)
 
     def read(rows: Expr, columns: dict[str, Column]) -> T:
         import ibis
@@ -126,8 +128,7 @@ def has_value(dataset: Dataset, measure: Measured | None, columns: Any) -> list[
 
 
 def _value(dataset: Dataset, measure: Measured, columns: Any) -> Expr:
-    number = dataset.schema[measure.column].number(columns[measure.column])
-    return on_lattice(number, measure.lattice, measure.base)
+    return dataset.schema[measure.column].point(columns[measure.column], measure.lattice, measure.base)
 
 
 def plain(dataset: Dataset, measure: Measured, where: Where) -> Exact[int]:
@@ -177,8 +178,6 @@ def group_sums(dataset: Dataset, people: PersonBudgets, measure: Measured | None
         np.add.at(sums, groups[groups >= 0], totals[groups >= 0])
         return sums
 
-    if measure is None and dataset.schema.unit.person is not None:
-        return exactly_counted(dataset, where, lambda each: add_up(each, each["value"]), budgets=True)
     return _measured(dataset, where, measure, (), add_up, raw=raw)
 
 
@@ -272,12 +271,14 @@ def _capped(
     dataset: Dataset, cap: int, measure: Measured | None, by: Sequence[str], where: Where, wide: bool
 ) -> Exact[tuple[Integers, list[int]]]:
     keys = [f"c{i}" for i in range(len(by))]
+    unit = dataset.schema.unit
+    check_range(cap * unit.rows_per_person)  # what a line for a person can add
 
     def add_up(table: Expr, value: Expr) -> tuple[Integers, list[int]]:
         import ibis
 
         weight = ibis.ifelse(table["key"] < cap, table["key"], ibis.literal(cap, type="int64"))
-        total = _total(weight * value if measure else weight, wide)
+        total = _total(weight if measure is None and unit.person is None else weight * value, wide)
         found = dataset.engine.fetch(table.group_by(keys).agg(total=total) if keys else table.aggregate(total=total))
         cells, known = _known_cells(found, keys)
         return cells[known], [t for t, keep in zip(_integers(found["total"]), known.tolist(), strict=True) if keep]

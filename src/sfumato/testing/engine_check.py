@@ -20,7 +20,7 @@ from sfumato.tables import Dataset, PersonalTable, PrivacyUnit, Roster, Schema
 from sfumato.tables import open as open_table
 from sfumato.tables.databases import connected
 from sfumato.tables.engine_list import DATABASES, SCHEMES
-from sfumato.tables.engine_probe import literal_rows, wrong_answers
+from sfumato.tables.engine_probe import literal_rows, refuse_silent, wrong_answers
 from sfumato.tables.engines import Engine, fresh_name
 from sfumato.tables.sources import describe, names_of
 from sfumato.testing.hard_rows import COLUMNS, PREDICATES, ROSTER, SCHEMA, WEIRD, as_arrow
@@ -67,7 +67,9 @@ def check_url(url: str, scratch: str) -> list[Case]:
         known = ", ".join(f"{s}://" for s in DATABASES if s != "duckdb")
         raise InputError(f"{describe(url)} is no engine to be checked; known: {known}")
     backend = _backend(url)
-    wrong = wrong_answers(Engine(backend, None, backend.name))
+    engine = Engine(backend, None, backend.name, url=url)
+    refuse_silent(engine)
+    wrong = wrong_answers(engine)
     cases = [Case("constants", not wrong, ", ".join(wrong))]
     if wrong:  # it is refused whenever it is opened
         return cases

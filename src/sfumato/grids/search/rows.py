@@ -87,7 +87,10 @@ class Rows:
             for part in parts:
                 table += part
             tables.append(table.astype(np.int64, copy=False))
-        found = (tables[1] - tables[0])[None] if self.binary and not signed else np.stack(tables)
+        if self.binary:
+            found = (tables[0] if signed else tables[1] - tables[0])[None]
+        else:
+            found = np.stack(tables)
         return found.reshape(len(found), *sizes)
 
     def _all_classes(self, which: tuple[tuple[int, int], ...], cells: int) -> Table:

@@ -27,7 +27,10 @@ from sfumato.records.records import Records, Table
 _MOST_CELLS = 1 << 24  # of one table
 _FEW_ROWS = 1 << 14  # with fewer, a pass costs its calls rather than its rows
 _ROWS_PER_CELL = 4  # rolling up one cell costs about as much as counting this many rows
+_NEAR = 1 << 17  # numbers of a table that stay in a near cache; far more of them pay only beside many rows
+_CELLS_PER_ROW = 2
 _TOGETHER = 1 << 18  # numbers that wait before they are rolled up together
+_LARGE = 1 << 16  # numbers of a table for which nothing is gained by waiting
 _MOST_WAITING = 1 << 23
 Scorer = Callable[[Records, Pool, Quality], NDArray[np.float64]]
 
@@ -123,7 +126,7 @@ class _Alike:
         same = self.waiting.setdefault(key, [])
         same.append((job, table))
         self.cells += table.size
-        if len(same) * table.size >= _TOGETHER:
+        if len(same) * table.size >= _TOGETHER or table.size >= _LARGE:
             self._roll_up(self.waiting.pop(key))
         elif self.cells >= _MOST_WAITING:
             self.finish()
@@ -185,7 +188,8 @@ def _parts(
     """Grids over one set of attributes, cut until the table that each part needs pays."""
     highest, lowest = grids.max(axis=0).tolist(), grids.min(axis=0).tolist()
     cells = prod(s[level] for s, level in zip(sizes, highest, strict=True))
-    if highest == lowest or cells * numbers <= min(_MOST_CELLS, len(grids) * rows // _ROWS_PER_CELL):
+    most = min(_MOST_CELLS, len(grids) * rows // _ROWS_PER_CELL, max(_NEAR, _CELLS_PER_ROW * rows))
+    if highest == lowest or cells * numbers <= most:
         order = np.lexsort(grids.T[::-1]) if grids.size else np.zeros(len(grids), dtype=np.intp)
         yield _Job(attributes, tuple(highest), np.ascontiguousarray(grids[order].T), index[order], cells)
         return

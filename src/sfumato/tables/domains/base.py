@@ -18,7 +18,7 @@ from sfumato.errors import SchemaError
 from sfumato.privacy.source import Generator
 from sfumato.tables.columns import Column, Expr, any_of
 from sfumato.tables.domains.cells import Cells, Codes
-from sfumato.tables.lattice import Lattice
+from sfumato.tables.lattice import Lattice, on_lattice
 from sfumato.tables.notes import Wording
 from sfumato.tables.predicate_tree import OPPOSITE, Atom, Compare, Either, InCells, Missing, Not, Op, Predicate, literal_text
 from sfumato.tables.raw_groups import Grouping
@@ -143,9 +143,29 @@ class Domain(Cells):
         """True where the value of `column` is in the domain; never NULL."""
 
     @property
+    def whole_ends(self) -> tuple[int, int] | None:
+        """The least and the largest of the whole numbers that values are in `column`; None if they are not whole."""
+        return None
+
+    @property
     def whole_steps(self) -> int | None:
         """Steps of the coarsest lattice that has a point for every value; None if there is no such lattice."""
-        return None
+        return None if self.whole_ends is None else self.whole_ends[1] - self.whole_ends[0]
+
+    def point(self, column: Column, lattice: Lattice, base: int = 0) -> Expr:
+        """The place of `column` on a `lattice` of this domain, counted from `base`; 0 where there is no value.
+
+        Whole numbers with a point for each are held between the bounds and subtracted, and never become doubles.
+        """
+        import ibis
+
+        if column.kind != "int" or self.whole_ends is None or lattice.steps != self.whole_steps:
+            return on_lattice(self.number(column), lattice, base)
+        x, (low, high), held = column.expr, self.whole_ends, column.expr.type().bounds
+        if not held.lower <= low <= high <= held.upper:  # there is nothing to compare with in the column's own type
+            return on_lattice(self.number(column), lattice, base)
+        within = ibis.cases((x < low, low), (x > high, high), else_=x).cast("int64")
+        return ibis.ifelse(self.inside(column), within - (low - base), 0)
 
     def lattice(self, steps: int | None = None, *, what: str = "the column") -> Lattice:
         """The lattice of `steps` steps on which this column is added up, if it can be; `what` names the column in errors."""

@@ -204,7 +204,9 @@ class Categorical(Domain):
 
     def grouping(self, column: Column, *, blank: bool = False) -> Grouping:
         """Listed values of `column` and all others together; in a long list all values, which are looked up by group."""
-        if column.place is None and self.long_list() is not None:
+        if column.place is not None:
+            return super().grouping(column)
+        if self.long_list() is not None:
             return Grouping(column.expr, None, column.kind, self.code, listed=self.values)
         if column.kind == "text":
             other, missing = self.listed if self.other else None, self.size - 1 if self.missing else None

@@ -226,8 +226,8 @@ class Dated(Domain):
         return self.line.number(column) - float(self.low)
 
     @property
-    def whole_steps(self) -> int | None:
-        return self.high - self.low
+    def whole_ends(self) -> tuple[int, int] | None:
+        return self.low, self.high
 
     def lattice(self, steps: int | None = None, *, what: str = "the column") -> Lattice:
         """Days or seconds since `first`, in `steps` steps, by default one for each; `what` names the column in errors."""

@@ -207,8 +207,8 @@ class Decimals(Domain):
         return column.expr.cast("float64") / self.scale
 
     @property
-    def whole_steps(self) -> int | None:
-        return self.whole.whole_steps
+    def whole_ends(self) -> tuple[int, int] | None:
+        return self.whole.whole_ends
 
     def lattice(self, steps: int | None = None, *, what: str = "the column") -> Lattice:
         """The lattice of `steps` steps between the bounds, by default the decimals; `what` names the column in errors."""

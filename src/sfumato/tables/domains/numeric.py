@@ -265,8 +265,8 @@ class Numeric(Domain):
         return engine_side.cleaned(column, self)
 
     @property
-    def whole_steps(self) -> int | None:
-        return int(self.high) - int(self.low) if self.integer else None
+    def whole_ends(self) -> tuple[int, int] | None:
+        return (int(self.low), int(self.high)) if self.integer else None
 
     def lattice(self, steps: int | None = None, *, what: str = "the column") -> Lattice:
         """The lattice of `steps` steps between the bounds; without `steps`, the whole numbers of an integer column.
