@@ -16,7 +16,7 @@ FAMILIES = {"people", "histograms", "statistics", "attributes", "grids", "classi
 LAYERS = (
     {"distribution", "errors", "extras", "palette", "privacy"},
     {"ledger", "tables"},
-    {"offers", "records", "registry", "_registry_homes", "results"},
+    {"offers", "records", "registry", "registry_homes", "results"},
     FAMILIES,
     {"demo", "releases", "testing"},
     {"audit", "bench"},

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato import registry
-from sfumato._registry_homes import HOMES
+from sfumato.registry_homes import HOMES
 from sfumato.releases.kinds import all_kinds
 
 PLAN = """

@@ -22,7 +22,7 @@ from sfumato.errors import InputError
 from sfumato.offers import AUTO
 from sfumato.privacy.source import Source
 from sfumato.privacy.units import positive_nano
-from sfumato._registry_homes import HOMES
+from sfumato.registry_homes import HOMES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

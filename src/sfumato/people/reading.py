@@ -44,7 +44,7 @@ class Reader(Protocol):
         return first.zip(*rest)
 
     def part_sums(self, parts: Integers, weights: Integers) -> Exact[list[int]]:
-        """``Σ weights[group] * measure`` per part; `parts` numbers the part of each group (-1: none), `weights` weighs it."""
+        """``Σ weights[group] * measure`` per part; `parts` numbers the part of each group (-1: none), `weights` weigh it."""
         return self.group_sums().map(lambda found: _per_part(fitted(found, parts.size), parts, weights))
 
 
@@ -243,9 +243,9 @@ class Together(Reader):
 
     Examples
     --------
-    >>> from sfumato.privacy import Meter
     >>> one, ten = np.array([1]), np.array([10])
     >>> both = Together(ArrayReader.of(groups=[0, 0], values=[1, 1]), (one, ten))
+    >>> from sfumato.privacy import Meter
     >>> Meter().laplace(both.weighted_sum(ten).map(lambda total: [total]), rate=50 * 10**9).tolist()
     [20]
     """
@@ -306,9 +306,7 @@ def fitted(groups: NDArray[np.int64], count: int) -> NDArray[np.int64]:
 def _per_part(sums: Integers, parts: Integers, weights: Integers) -> list[int]:
     """Sums times weights, added up by part as Python's integers."""
     products = sums.astype(object) * weights.astype(object)
-    found = np.zeros(int(parts.max(initial=-1)) + 1, dtype=object)
-    np.add.at(found, parts[parts >= 0], products[parts >= 0])
-    return [int(total) for total in found]
+    return [int(products[parts == part].sum()) for part in range(int(parts.max(initial=-1)) + 1)]
 
 
 def _records(groups: ArrayLike, values: ArrayLike) -> Exact[tuple[Integers, Integers]]:

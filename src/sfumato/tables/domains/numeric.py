@@ -254,7 +254,7 @@ class Numeric(Domain):
         return engine_side.tree_cell(column, self)
 
     def grouping(self, column: Column, *, blank: bool = False) -> Grouping:
-        """Whole numbers where the bounds are close, else a quotient or the bin of `column`; `blank` if rows without matter."""
+        """Whole numbers where the bounds are close, else a quotient or the bin of `column`; `blank`: rows without count."""
         whole = whole_grouping(column, self.low, self.high, self.code, absent_counts=blank or bool(self.extra))
         return whole or engine_side.divided(column, self) or super().grouping(column)
 
