@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from sfumato.errors import InputError
 from sfumato.histograms.offers import bins_asked, finished
-from sfumato.offers import AUTO, Facts, Offer, Request
+from sfumato.offers import AUTO, Facts, Offer, Request, choose
 from sfumato.people import histogram
 from sfumato.people.answers import best_first, every_offer, plan_offer
 from sfumato.people.gaps import errors_of
@@ -21,6 +22,7 @@ from sfumato.people.mechanisms.adaptive_cells import AdaptiveHistogramPlan
 from sfumato.people.pairs import Pair
 from sfumato.people.question import Question
 from sfumato.people.reading import DatasetReader, PairReader, Reader
+from sfumato.people.rough_roster import roughly
 from sfumato.people.selectivity import planned_share
 from sfumato.privacy import Charge, Meter, PersonBudgets, positive_nano
 from sfumato.privacy.terms import Terms
@@ -35,7 +37,7 @@ from sfumato.tables.personal import PersonalTable
 _SELECTIVITY = Parameter(
     "selectivity", "number", "a public guess of the share of rows that count; by the schema if left out", low=0, high=1
 )
-MOST_BUDGETS = 1_000_000  # different ones; more would make a preview take longer than 5 s or more than 1 GB
+MOST_BUDGETS = 5_000_000  # different ones; more would take a preview more than a second, and memory near 1 GB
 COUNT_PARAMETERS = (_SELECTIVITY,)
 MEASURE_PARAMETERS = (
     Parameter("column", "text", "the numeric column to add up", required=True),
@@ -69,19 +71,35 @@ def offers(request: Request, facts: Facts) -> list[Offer]:
             "round the budgets of the roster down to a few decimals"
         )
     make = {"count": _count, "sum": _measure, "mean": _measure, "histogram": _histogram}[request.kind]
-    return make(request, facts)
+    rough = roughly(facts)
+    if rough is facts:
+        return make(request, facts)
+    # Only the offer that is taken must be planned for every budget: the others are there to be compared with it.
+    compared = make(request, rough)
+    taken = choose(compared, request.mechanism, place=f"release {request.name!r}")
+    return [*make(request, facts, only=taken), *(o for o in compared if o is not taken)]
 
 
-def _count(request: Request, facts: Facts) -> list[Offer]:
+def _count(request: Request, facts: Facts, only: Offer | None = None) -> list[Offer]:
     given = _checked(request, facts, COUNT_PARAMETERS)
     question = Question(_terms(request, facts))
     question = replace(question, selectivity=_selectivity(request, facts, question, given["selectivity"]))
-    found = _every(request, facts, question.budgets, lambda name, **given: plan_offer(question, name, **given))
+    found = _every(request, facts, question.budgets, partial(_planned, question, only), only)
     found = _saying(found, question.selectivity, given["selectivity"])
     return [o.reading(lambda d: _reader(d, facts, request.where)) for o in found]
 
 
-def _measure(request: Request, facts: Facts) -> list[Offer]:
+def _planned(question: Question, like: Offer | None, mechanism: str, **given: Any) -> Offer:
+    """An offer by name; its errors are those of one `like` it, where that was planned for nearly the same budgets."""
+    if like is None:
+        return plan_offer(question, mechanism, **given)
+    entry = registered(question.kind, mechanism)
+    plan = entry.make(question, **given)
+    terms = question.terms.up_to(plan.charge)
+    return replace(like, terms=terms, run=plan.run, plan=plan, note=entry.summary)
+
+
+def _measure(request: Request, facts: Facts, only: Offer | None = None) -> list[Offer]:
     given = _checked(request, facts, MEASURE_PARAMETERS)
     column = given["column"]
     if request.kind == "sum" and not facts.schema[column].adds_up:
@@ -99,7 +117,7 @@ def _measure(request: Request, facts: Facts) -> list[Offer]:
         }
         question = Question(terms, high=cut.steps, unit=cut.unit, **about)
         question = replace(question, taking=_selectivity(request, facts, question, given["selectivity"]))
-        found = _every(request, facts, budgets, lambda name, **given: plan_offer(question, name, **given))
+        found = _every(request, facts, budgets, partial(_planned, question, only), only)
         found = _saying(found, question.taking, given["selectivity"])
         found = [o.reading(lambda d: _reader(d, facts, request.where, column, cut.steps)) for o in _readable(found)]
         return _worded(found, facts, column)
@@ -117,7 +135,7 @@ def _measure(request: Request, facts: Facts) -> list[Offer]:
     about = {"rounding": cut.rounding / cut.unit / 2, "column": column}
     share = _selectivity(request, facts, Question(terms, split=2), given["selectivity"])
     pair = Pair(terms, cut.low, cut.high, steps, share, kind, **about)
-    found = _saying(_every(request, facts, budgets, pair.offer), share, given["selectivity"])
+    found = _saying(_every(request, facts, budgets, pair.offer, only), share, given["selectivity"])
     return _worded([o.reading(read) for o in _readable(found)], facts, column)
 
 
@@ -132,7 +150,7 @@ def _saying_it(offer: Offer, wording: Wording) -> Offer:
     return replace(offer, run=lambda data, meter: replace(run(data, meter), wording=wording))
 
 
-def _histogram(request: Request, facts: Facts) -> list[Offer]:
+def _histogram(request: Request, facts: Facts, only: Offer | None = None) -> list[Offer]:
     bins = bins_asked(request, facts)
     if request.parameters.get("bin_budgets") is not None:
         raise InputError(f"release {request.name!r} draws on personal budgets; bin budgets need one `epsilon` for all")
@@ -149,7 +167,11 @@ def _histogram(request: Request, facts: Facts) -> list[Offer]:
         about: dict[str, Any] = {"plan": plan, "bias_bound": plan.bias_bound, "errors": errors_of(plan)}
         return Offer(make.name, priced, plan.expected_rmse, make.summary, run, **about)
 
-    found = [offer(make) for make in (histogram.MECHANISM, adaptive_cells.MECHANISM)]
+    found = [
+        offer(make)
+        for make in (histogram.MECHANISM, adaptive_cells.MECHANISM)
+        if only is None or only.mechanism == make.name
+    ]
     assert facts.budgets is not None
     return [finished(o, request) for o in best_first(found, facts.budgets, independent=request.independent)]
 
@@ -174,12 +196,19 @@ def _checked(request: Request, facts: Facts, parameters: tuple[Parameter, ...]) 
     return {p.name: p.check(request.parameters.get(p.name), f"release {request.name!r}") for p in parameters}
 
 
-def _every(request: Request, facts: Facts, budgets: PersonBudgets, make: Callable[..., Offer]) -> list[Offer]:
-    """All offers, best first; the one asked for by name with the parameters it was given, or the reason why not."""
+def _every(
+    request: Request, facts: Facts, budgets: PersonBudgets, make: Callable[..., Offer], only: Offer | None = None
+) -> list[Offer]:
+    """All offers, best first; the one asked for by name with the parameters it was given, or the reason why not.
+
+    With `only`, an offer of its mechanism alone.
+    """
     if facts.budgets is None:  # nobody's budget differs: all mechanisms come to the same
         plain = make("laplace")
         return [replace(plain, terms=facts.terms.up_to(Charge(plain.charge.total)))]
-    found = every_offer(request.kind, make, budgets, independent=request.independent)
+    if only is not None and request.mechanism == AUTO:
+        return [make(only.mechanism)]
+    found = [] if only else every_offer(request.kind, make, budgets, independent=request.independent)
     if request.mechanism == AUTO:
         return found
     given = registered(request.kind, request.mechanism).check(request.parameters, f"release {request.name!r}")
