@@ -131,12 +131,12 @@ def test_a_release_that_died_before_its_commit_is_settled_without_a_new_charge(p
 
 def test_an_engine_error_after_the_charge_keeps_it_and_quotes_nothing(plan, monkeypatch):
     from sfumato.errors import SfumatoError
-    from sfumato.tables import Dataset
+    from sfumato.tables.engines import Engine
 
     def explode(*_args, **_kwargs):
         raise RuntimeError("patient 4711 has age 203")
 
-    monkeypatch.setattr(Dataset, "group_sums", explode)
+    monkeypatch.setattr(Engine, "fetch", explode)
     with pytest.raises(SfumatoError, match="failed while the table was read") as caught:
         release(plan, only="over65")
     assert "4711" not in str(caught.value)

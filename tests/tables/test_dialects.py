@@ -58,7 +58,7 @@ def test_every_kind_of_aggregate_is_written(name):
 
     def opened(**about):
         data = open_table(source, schema=Schema(SCHEMA.columns, **about), budgets=Roster.column("epsilon"))
-        data.__dict__["engine"] = Engine(backend, table, name)
+        data._open["epsilon"] = Engine(backend, table, name)
         return data
 
     plain, capped = opened(), opened(unit=PrivacyUnit(person="who", rows_per_person=2))

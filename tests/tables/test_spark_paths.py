@@ -27,7 +27,7 @@ def visits(tmp_path):
     return str(tmp_path / "it's; DROP")
 
 
-def test_a_folder_by_its_format_and_path(spark, spark_url, visits):
+def test_spark_reads_a_folder_by_its_format_and_path(spark, spark_url, visits):
     for source in (spark, spark_url):
         data = tables.open(source, table=f"parquet:{visits}", schema=SCHEMA)
         assert reveal(data.counts("x")).tolist() == [1, 1]
@@ -41,7 +41,7 @@ def test_what_spark_cannot_read_is_told(spark, table):
     assert caught.value.__context__ is None
 
 
-def test_a_connect_server_is_checked_from_outside(spark, spark_url, monkeypatch):
+def test_a_connect_server_of_spark_is_checked_from_outside(spark, spark_url, monkeypatch):
     wanted = {"cells of income", "cells of place", "weighted sum", "at most 1 rows a person"}
     tried = [(name, compute) for name, compute in engine_check._cases() if name in wanted]
     monkeypatch.setattr(engine_check, "_cases", lambda: tried)

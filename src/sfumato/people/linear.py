@@ -41,7 +41,7 @@ from sfumato.people.error_law import LaplacePlusNormal
 from sfumato.people.estimate import Bracket, Estimate
 from sfumato.people.gaps import bias_at
 from sfumato.people.question import Question
-from sfumato.people.reading import Integers, Reader
+from sfumato.people.reading import Integers, Reader, part_sums
 from sfumato.privacy import NANO, Charge, Exact, Meter, Nano
 from sfumato.privacy.integers import as_int64
 from sfumato.privacy.noise import laplace_variance
@@ -282,7 +282,7 @@ def _sums(reader: Reader, part: Round, divisor: int) -> Exact[Integers]:
     """The divided sum of every part."""
     if part.alone:
         return reader.weighted_sum(part.weights).map(lambda total: _divided([total], divisor))
-    return reader.part_sums(part.parts, part.weights).map(lambda totals: _divided(list(totals), divisor))
+    return part_sums(reader, part.parts, part.weights).map(lambda totals: _divided(list(totals), divisor))
 
 
 def _divided(totals: list[int], divisor: int) -> Integers:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
+from sfumato.people.array_sums import add_up, per_part, records_of, tally, weighted
 from sfumato.privacy import Exact, PersonBudgets
-from sfumato.privacy.integers import as_int64, whole_numbers
+from sfumato.privacy.integers import as_int64
 from sfumato.tables.personal import PersonalTable
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Reader(Protocol):
 
     def part_sums(self, parts: Integers, weights: Integers) -> Exact[list[int]]:
         """``Σ weights[group] * measure`` per part; `parts` numbers the part of each group (-1: none), `weights` weigh it."""
-        return self.group_sums().map(lambda found: _per_part(fitted(found, parts.size), parts, weights))
+        return self.group_sums().map(lambda found: per_part(fitted(found, parts.size), parts, weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,14 +95,14 @@ class ArrayReader(Reader):
         -------
         ArrayReader
         """
-        records = _records(groups, values)
-        return cls(records.map(lambda both: _tally(*both, low, high, group_count)), low)
+        records = records_of(groups, values)
+        return cls(records.map(lambda both: tally(*both, low, high, group_count)), low)
 
     def group_sums(self) -> Exact[Integers]:
         return self.table.map(lambda table: table @ np.arange(self.low, self.low + table.shape[1], dtype=np.int64))
 
     def weighted_sum(self, weights: Integers) -> Exact[int]:
-        return self.group_sums().map(lambda sums: _weighted(sums.tolist(), weights))
+        return self.group_sums().map(lambda sums: weighted(sums.tolist(), weights))
 
     def group_values(self) -> Exact[Integers]:
         return self.table
@@ -144,7 +145,7 @@ class SumReader(Reader):
         -------
         SumReader
         """
-        return cls(_records(groups, values).map(lambda both: _add_up(*both, group_count)))
+        return cls(records_of(groups, values).map(lambda both: add_up(*both, group_count)))
 
     def group_sums(self) -> Exact[Integers]:
         """The measure summed per person group, held at the ends of 64 bits."""
@@ -152,7 +153,7 @@ class SumReader(Reader):
 
     def weighted_sum(self, weights: Integers) -> Exact[int]:
         """The sums, each times the integer in `weights` of its person group, added up."""
-        return self.sums.map(lambda sums: _weighted(sums, weights))
+        return self.sums.map(lambda sums: weighted(sums, weights))
 
     def group_values(self) -> Exact[Integers]:
         """Refused: how often each value of the measure occurs is not known."""
@@ -218,7 +219,7 @@ class DatasetReader(Reader):
         starts = np.flatnonzero(np.append(True, (np.diff(parts) != 0) | (np.diff(weights) != 0)))
         few = PersonBudgets(people.levels[starts], np.zeros_like(starts))
         found = replace(self, levels=few).group_sums()
-        return found.map(lambda sums: _per_part(sums, parts[starts], weights[starts]))
+        return found.map(lambda sums: per_part(sums, parts[starts], weights[starts]))
 
     @property
     def _table(self) -> PersonalTable:
@@ -255,7 +256,7 @@ class Together(Reader):
 
     @cached_property
     def _found(self) -> Exact[tuple[int, ...]]:
-        return self.reader.weighted_sums(self.weights)
+        return weighted_sums(self.reader, self.weights)
 
     def weighted_sum(self, weights: Integers) -> Exact[int]:
         for place, known in enumerate(self.weights):
@@ -264,10 +265,10 @@ class Together(Reader):
         return self.reader.weighted_sum(weights)
 
     def weighted_sums(self, weights: Sequence[Integers]) -> Exact[tuple[int, ...]]:
-        return self.reader.weighted_sums(weights)
+        return weighted_sums(self.reader, weights)
 
     def part_sums(self, parts: Integers, weights: Integers) -> Exact[list[int]]:
-        return self.reader.part_sums(parts, weights)
+        return part_sums(self.reader, parts, weights)
 
     def group_sums(self) -> Exact[Integers]:
         return self.reader.group_sums()
@@ -292,6 +293,16 @@ class PairReader:
     ones: Reader
 
 
+def weighted_sums(reader: Reader, weights: Sequence[Integers]) -> Exact[tuple[int, ...]]:
+    """`Reader.weighted_sums`, also of a reader that knows `weighted_sum` alone."""
+    return getattr(reader, "weighted_sums", partial(Reader.weighted_sums, reader))(weights)
+
+
+def part_sums(reader: Reader, parts: Integers, weights: Integers) -> Exact[list[int]]:
+    """`Reader.part_sums`, also of a reader that knows `group_sums` alone."""
+    return getattr(reader, "part_sums", partial(Reader.part_sums, reader))(parts, weights)
+
+
 def fitted(groups: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """Rows for exactly `count` person groups: what public facts say, whatever groups the records show.
 
@@ -301,46 +312,3 @@ def fitted(groups: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     if len(groups) == count:
         return groups
     return np.concatenate([groups[:count], np.zeros((max(0, count - len(groups)), *groups.shape[1:]), dtype=np.int64)])
-
-
-def _per_part(sums: Integers, parts: Integers, weights: Integers) -> list[int]:
-    """Sums times weights, added up by part as Python's integers."""
-    products = sums.astype(object) * weights.astype(object)
-    return [int(products[parts == part].sum()) for part in range(int(parts.max(initial=-1)) + 1)]
-
-
-def _records(groups: ArrayLike, values: ArrayLike) -> Exact[tuple[Integers, Integers]]:
-    """Group and value of every record, as one private value; what is refused is the form of the arrays."""
-    g, v = whole_numbers(groups, "person groups"), whole_numbers(values, "a measure's values")
-    if g.ndim != 1 or g.shape != v.shape:
-        raise InputError("groups and values must be flat arrays of equal length")
-    return Exact((g, v))
-
-
-def _known(groups: Integers, group_count: int | None) -> tuple[NDArray[np.bool_], int]:
-    size = int(groups.max(initial=-1)) + 1 if group_count is None else group_count
-    return (groups >= 0) & (groups < size), size
-
-
-def _tally(groups: Integers, values: Integers, low: int, high: int, group_count: int | None) -> Integers:
-    width = high - low + 1
-    known, size = _known(groups, group_count)
-    cell = groups[known] * width + (np.clip(values[known], low, high) - low)
-    return np.bincount(cell, minlength=size * width).reshape(size, width).astype(np.int64)
-
-
-def _add_up(groups: Integers, values: Integers, group_count: int | None) -> tuple[int, ...]:
-    known, size = _known(groups, group_count)
-    found = np.zeros(size, dtype=object if _wide(values) else np.int64)
-    np.add.at(found, groups[known], values[known].astype(found.dtype))
-    return tuple(found.tolist())
-
-
-def _wide(values: Integers) -> bool:
-    """Whether their sum may pass 64 bits."""
-    return values.size * max(-int(values.min(initial=0)), int(values.max(initial=0))) >= 2**63
-
-
-def _weighted(sums: Sequence[int], weights: Integers) -> int:
-    """Sums times weights, added up; a group that no record shows adds nothing."""
-    return sum(s * w for s, w in zip(sums, weights.tolist(), strict=False))

@@ -247,6 +247,8 @@ def untested(name: str, what: str = "") -> str:
 def notes_of(source: Any, table: Any = None) -> tuple[str, ...]:
     """What a reader of a preview or a certificate must know of the engine; where the data lies is not said."""
     offered = offered_for(source, table)
+    if offered is None and isinstance(source, str | Path):  # none at all, which opening it will say
+        return ()
     if offered is None:  # an Ibis table, on whatever Ibis has an engine for
         backend = source.get_backend().name
         return () if any(o.backend == backend and o.tested for o in OFFERED) else (untested(backend),)
