@@ -17,7 +17,7 @@ from sfumato.ledger import Ledger
 from sfumato.releases.batch import load, release
 from support import clinic
 
-KILLS = 60
+KILLS = 45
 
 PLAN = """
 [dataset]
@@ -40,7 +40,7 @@ epsilon = 0.{number:06d}1
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_sixty_kills_leave_no_uncharged_artefact(tmp_path, monkeypatch):
+def test_kills_leave_no_uncharged_artefact(tmp_path, monkeypatch):
     # The picture is left out: it takes longer than all the rest.
     monkeypatch.setattr("sfumato.releases.folder.report", lambda *_: "<p>no picture</p>")
     clinic.make(tmp_path)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.tables import Roster
@@ -36,6 +36,7 @@ def both(roster):
 persons = st.lists(st.one_of(st.none(), st.integers(0, 6)), min_size=1, max_size=25)
 
 
+@settings(max_examples=15)
 @given(persons, st.data())
 def test_budgets_in_epsilon(tmp_path_factory, who, data):
     budgets = data.draw(st.lists(st.sampled_from(HARD), min_size=len(who), max_size=len(who)))
@@ -45,6 +46,7 @@ def test_budgets_in_epsilon(tmp_path_factory, who, data):
     both(Roster.table(str(path), person="who", epsilon="e"))
 
 
+@settings(max_examples=15)
 @given(persons, st.data())
 def test_tiers(tmp_path_factory, who, data):
     word = st.sampled_from([*TIERS, "Open", "open ", "other", None])

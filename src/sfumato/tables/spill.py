@@ -1,7 +1,7 @@
 """Folders for what does not fit into memory: rows of the private table, so nobody else may read, spoil or find them later.
 
 Each has the mode 0700 in a folder where nobody else can rename it, and holds a file that its process keeps locked. It goes
-with its engine, or with the process. What a killed process left behind is removed when the next one makes such a folder
+with its engine, or with the process. What a killed process left behind is removed when the next one makes its first folder
 beside it: the operating system has let go of the lock by then, whatever number the process had.
 """
 
@@ -83,8 +83,13 @@ def _parent(given: str | Path | None) -> str:
     return place
 
 
+@cache
+def _sweep_once(_process: int, parent: str) -> None:
+    sweep(parent)  # looking through a full folder takes longer than opening an engine
+
+
 def _made(parent: str) -> Spill:
-    sweep(parent)
+    _sweep_once(os.getpid(), parent)
     folder = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent)
     if fcntl is None:
         return Spill(folder, None, os.getpid())
