@@ -43,7 +43,7 @@ def test_budgets_in_epsilon(tmp_path_factory, who, data):
     path = tmp_path_factory.getbasetemp() / "roster_epsilon.parquet"
     table = pa.table({"who": pa.array(who, pa.int64()), "e": pa.array(budgets, pa.float64(), from_pandas=False)})
     pq.write_table(table, path)
-    both(Roster.table(str(path), person="who", epsilon="e"))
+    assert both(Roster.table(str(path), person="who", epsilon="e")).nameless == who.count(None)
 
 
 @settings(max_examples=15)
@@ -53,7 +53,7 @@ def test_tiers(tmp_path_factory, who, data):
     tiers = data.draw(st.lists(word, min_size=len(who), max_size=len(who)))
     path = tmp_path_factory.getbasetemp() / "roster_tiers.parquet"
     pq.write_table(pa.table({'the "who"': pa.array(who, pa.int32()), "tier": pa.array(tiers, pa.string())}), path)
-    both(Roster.table(str(path), person='the "who"', tier="tier", tiers=TIERS))
+    assert both(Roster.table(str(path), person='the "who"', tier="tier", tiers=TIERS)).nameless == who.count(None)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_tiers(tmp_path_factory, who, data):
 )
 def test_numbers_of_every_width(tmp_path, budgets):
     pq.write_table(pa.table({"who": ["a", "b", "c", "d"], "e": budgets}), tmp_path / "roster.parquet")
-    both(Roster.table(str(tmp_path / "roster.parquet"), person="who", epsilon="e"))
+    assert int(both(Roster.table(str(tmp_path / "roster.parquet"), person="who", epsilon="e")).heads.sum()) == 4
 
 
 def test_a_text_file(tmp_path):
