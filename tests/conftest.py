@@ -18,7 +18,7 @@ from support.wheels import need_wheel
 # tries more. A busy machine is no reason to fail.
 _PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 _PATIENT["derandomize"] = "CI" in os.environ  # as Hypothesis' own profile for such machines does
-settings.register_profile("short", max_examples=32, **_PATIENT)
+settings.register_profile("short", max_examples=26, **_PATIENT)
 settings.register_profile("thorough", max_examples=1000, **_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
