@@ -22,7 +22,7 @@ from sfumato.tables.duckdb_engine import shared_duckdb
 from sfumato.tables.engine_settings import EngineSettings
 from sfumato.tables.engines import Engine, fresh_name
 from sfumato.tables.frames import AsArrow
-from sfumato.tables.plain_duckdb import Named
+from sfumato.tables.plain_duckdb import Named, identifier, literal
 from sfumato.tables.words import did_you_mean
 
 BATCH = 100_000  # rows of a sheet that are converted at once
@@ -44,7 +44,7 @@ def open_lines(
     wanted = [column for column in lines.names if column in columns] or [lines.names[0]]
     commas = {n for n in wanted if lines.options.decimal == "," and n in columns and _is_number(columns[n]([]).type)}
     connection = engine.backend.con
-    connection.execute(f"CREATE TEMP TABLE {name} ({', '.join(f'{_identifier(n)} VARCHAR' for n in wanted)})")
+    connection.execute(f"CREATE TEMP TABLE {name} ({', '.join(f'{identifier(n)} VARCHAR' for n in wanted)})")
 
     def read() -> None:
         schema = pa.schema([(column, pa.string()) for column in wanted])
@@ -208,8 +208,8 @@ def open_parquet(
     engine, name = shared_duckdb(near, settings), fresh_name("file")
     parts = partitions(path, paths) if isinstance(paths, list) else ()
     options = ", union_by_name = true, hive_partitioning = true, hive_types_autocast = false" if folder else ""
-    given = f"[{', '.join(map(_literal, paths))}]" if isinstance(paths, list) else _literal(paths)
-    shown = ", ".join(["*" + (f" EXCLUDE ({', '.join(map(_identifier, parts))})" if parts else ""), *_typed(parts, columns)])
+    given = f"[{', '.join(map(literal, paths))}]" if isinstance(paths, list) else literal(paths)
+    shown = ", ".join(["*" + (f" EXCLUDE ({', '.join(map(identifier, parts))})" if parts else ""), *_typed(parts, columns)])
     try:
         engine.backend.con.execute(f"CREATE TEMP VIEW {name} AS SELECT {shown} FROM read_parquet({given}{options})")
     except Exception as error:
@@ -243,7 +243,7 @@ def _typed(parts: tuple[str, ...], columns: Mapping[str, AsArrow]) -> list[str]:
     """Partitions as the schema says, each value by itself; what does not fit is missing."""
     found = []
     for part in parts:
-        name = _identifier(part)
+        name = identifier(part)
         text = f"NULLIF(CAST({name} AS VARCHAR), '__HIVE_DEFAULT_PARTITION__')"
         kind = _duckdb_type(columns[part]([]).type) if part in columns else None
         if kind == "BOOLEAN":
@@ -301,7 +301,7 @@ def view_of_dataset(
         f"TRY(decode({n})) AS {n}" if f.name in texts else n
         for f in fields
         if f.name not in parts
-        for n in [_identifier(f.name)]
+        for n in [identifier(f.name)]
     ]
     listed = ", ".join([*shown, *_typed(parts, columns)])
     backend.con.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {listed} FROM {name}_bytes")
@@ -310,11 +310,3 @@ def view_of_dataset(
 def _check_exists(path: str) -> None:
     if not (glob.glob(path) or Path(path).exists()):
         raise InputError(f"no file {path!r}; correct the path")
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -74,3 +74,13 @@ class Named:
             raise InputError(
                 f"cannot read {self.path!r} ({type(error).__name__}); is it a complete file of that format?"
             ) from None
+
+
+def literal(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """The name of a column as SQL writes it, whatever it is."""
+    return '"' + name.replace('"', '""') + '"'

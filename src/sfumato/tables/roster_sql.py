@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy.units import MAX_EPSILON, NANO
-from sfumato.tables.plain_duckdb import Named
+from sfumato.tables.plain_duckdb import Named, identifier, literal
 
 if TYPE_CHECKING:
     from sfumato.tables.engines import Engine
@@ -58,7 +58,7 @@ def counted(roster: Roster, engine: Engine) -> Counted | None:
     key = _key(roster, kinds[roster.budget], engine.text)
     if key is None:
         return None
-    who, budget = _identifier(str(roster.person)), _identifier(roster.budget)
+    who, budget = identifier(str(roster.person)), identifier(roster.budget)
     rows = f"SELECT {who} AS who, {budget} AS budget, {key} AS key FROM {{table}}"
     each = f"SELECT min(key) AS key, max(key) AS most FROM ({rows}) WHERE who IS NOT NULL GROUP BY who"
     heads = engine.sql(f"SELECT key, count(*) AS n, sum((key < most)::BIGINT)::BIGINT AS m FROM ({each}) GROUP BY key")
@@ -79,11 +79,11 @@ def counted(roster: Roster, engine: Engine) -> Counted | None:
 
 def _key(roster: Roster, kind: str, text: bool) -> str | None:
     """`Roster.key` in SQL."""
-    column = _identifier(roster.budget)
+    column = identifier(roster.budget)
     if roster.tiers_nano:
         if kind != "VARCHAR":
             return None
-        cases = " ".join(f"WHEN {column} = {_literal(name)} THEN {i + 1}" for i, (name, _) in enumerate(roster.tiers_nano))
+        cases = " ".join(f"WHEN {column} = {literal(name)} THEN {i + 1}" for i, (name, _) in enumerate(roster.tiers_nano))
         return f"CAST(CASE {cases} ELSE 0 END AS BIGINT)"
     number = _number(column, kind, text)
     if number is None:
@@ -102,11 +102,3 @@ def _number(column: str, kind: str, text: bool) -> str | None:
     if kind in _WHOLE or kind == "FLOAT" or kind.startswith("DECIMAL"):
         return f"CAST({column} AS DOUBLE)"
     return f"TRY_CAST({column} AS DOUBLE)" if kind == "VARCHAR" and text else None
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
