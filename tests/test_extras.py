@@ -37,6 +37,8 @@ def hide(monkeypatch):
 # Modules that are not called as their distribution is, or that come with another.
 BROUGHT_BY = {
     **dict.fromkeys(("google.rpc", "grpc", "grpc_status", "zstandard"), "pyspark"),
+    "argon2": "argon2-cffi",
+    "starlette": "fastapi",
     "google.auth": "google-cloud-bigquery",
     "google.cloud": "google-cloud-bigquery",
     "databricks": "databricks-sql-connector",

@@ -11,6 +11,7 @@ from sfumato.errors import NotInstalledError
 EXTRAS = {"cvxpy": "bench", "opendp": "bench", "polars": "polars", "psycopg": "postgres", "python_calamine": "excel"}
 EXTRAS |= dict.fromkeys(("google.rpc", "grpc", "grpc_status", "pyspark", "zstandard"), "spark")
 EXTRAS |= dict.fromkeys(("db_dtypes", "google.auth", "google.cloud", "pandas_gbq", "pydata_google_auth"), "bigquery")
+EXTRAS |= dict.fromkeys(("alembic", "argon2", "authlib", "fastapi", "starlette", "uvicorn"), "service") | {"httpx": "client"}
 EXTRAS |= {"databricks": "databricks", "snowflake": "snowflake", "trino": "trino"}
 
 

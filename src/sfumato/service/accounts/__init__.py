@@ -1,0 +1,1 @@
+"""Accounts: passwords, sessions, tokens, second factor, invitations, sign-in by OpenID Connect."""

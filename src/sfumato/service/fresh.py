@@ -1,0 +1,28 @@
+"""New identifiers and secrets: the one place of the service that draws random bits (noise has its own, in `privacy`)."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+
+_BYTES = 32
+
+
+def fresh_id(kind: str) -> str:
+    """An identifier that nobody can guess, such as ``plan_`` and 22 letters."""
+    return f"{kind}_{secrets.token_urlsafe(16)}"
+
+
+def fresh_secret(prefix: str = "") -> str:
+    """A secret of 256 bits as text: a session, a token, an invitation."""
+    return prefix + secrets.token_urlsafe(_BYTES)
+
+
+def fresh_bytes(size: int = _BYTES) -> bytes:
+    """Random bytes, for keys."""
+    return secrets.token_bytes(size)
+
+
+def digest_of(secret: str) -> str:
+    """What is stored of a secret of 256 bits: nobody finds it by trying, so a plain SHA-256 is enough."""
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""The HTTP interface, version 1: routes by kind of people, errors as problem+json."""

@@ -1,0 +1,7 @@
+"""Accounts and settings, for the administrator."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter()

@@ -1,0 +1,54 @@
+"""The application: routes, errors, headers."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
+
+from fastapi import FastAPI
+
+from sfumato import __version__
+from sfumato.service.context import Service
+from sfumato.service.http import problems
+
+ROUTERS: Final[tuple[str, ...]] = (
+    "sign_in",
+    "account",
+    "administration",
+    "sources",
+    "plans",
+    "decisions",
+    "people",
+    "me",
+    "allowances",
+    "requests",
+    "jobs",
+    "releases",
+    "ledger",
+    "log",
+    "operations",
+)
+"""Modules of this package, each with a `router`."""
+
+
+def create_app(service: Service) -> FastAPI:
+    """The application for an open service.
+
+    Parameters
+    ----------
+    service : Service
+        What `Service.opened` gave.
+    """
+    app = FastAPI(
+        title="Sfumato",
+        version=__version__,
+        description="Differentially private releases in which budgets differ, with the people whose budgets they are.",
+        openapi_url="/v1/openapi.json",
+        docs_url=None,  # their pages load scripts from another host
+        redoc_url=None,
+    )
+    app.state.service = service
+    problems.install(app)
+    for name in ROUTERS:
+        app.include_router(import_module(f"sfumato.service.http.{name}").router, prefix="/v1")
+    return app

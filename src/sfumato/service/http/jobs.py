@@ -1,0 +1,7 @@
+"""Jobs: what waits and runs."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter()

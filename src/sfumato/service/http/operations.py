@@ -1,0 +1,7 @@
+"""Whether the service is well."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter()

@@ -1,0 +1,7 @@
+"""The people of a dataset, for its custodian."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter()

@@ -1,0 +1,7 @@
+"""Plans: written, previewed, submitted."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter()

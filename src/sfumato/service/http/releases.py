@@ -1,0 +1,7 @@
+"""What was released."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter()

@@ -1,0 +1,7 @@
+"""What analysts ask."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter()
