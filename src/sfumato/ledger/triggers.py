@@ -25,6 +25,7 @@ _APPEND_ONLY = (
     schema.change_chunks,
     schema.life_charges,
     schema.charge_chunks,
+    schema.allowances,
 )
 # A choice that came into force is in the change that took it in; its own line would only tell when it was made.
 _TAKEN_IN = (
