@@ -9,7 +9,9 @@ from fastapi import FastAPI
 
 from sfumato import __version__
 from sfumato.service.context import Service
-from sfumato.service.http import problems
+from sfumato.service.http import operations, problems
+from sfumato.service.operations.metrics import Metrics
+from sfumato.service.operations.observing import Observing
 
 ROUTERS: Final[tuple[str, ...]] = (
     "sign_in",
@@ -47,8 +49,10 @@ def create_app(service: Service) -> FastAPI:
         docs_url=None,  # their pages load scripts from another host
         redoc_url=None,
     )
-    app.state.service = service
+    app.state.service, app.state.metrics = service, Metrics()
     problems.install(app)
     for name in ROUTERS:
         app.include_router(import_module(f"sfumato.service.http.{name}").router, prefix="/v1")
+    app.include_router(operations.probes)
+    app.add_middleware(Observing, metrics=app.state.metrics)  # the last one added stands around all others
     return app
