@@ -87,9 +87,13 @@ def take(store: Store, runner: str, *, lease: int = LEASE, besides: Sequence[str
 
     `besides` are jobs that it shall not be: those that the runner could not lock.
     """
-    lost = (_jobs.c.state == "running") & (_jobs.c.beat_at < now() - lease)
+    lost = (_jobs.c.state == "running") & (_jobs.c.beat_at < now() - lease) & (_jobs.c.taken_by != runner)
     query = select(_jobs).where(or_(_jobs.c.state == "waiting", lost), _jobs.c.id.not_in(besides))
-    query = query.order_by(_jobs.c.created_at, _jobs.c.id).limit(1).with_for_update(skip_locked=True)
+    query = query.order_by(_jobs.c.created_at, _jobs.c.id).limit(1)
+    with store.read() as connection:  # most of the time there is none, and looking must not keep others from writing
+        if connection.execute(query).first() is None:
+            return None
+    query = query.with_for_update(skip_locked=True)
     with store.write() as connection:
         found = connection.execute(query).one_or_none()
         if found is not None:
@@ -105,10 +109,15 @@ def schedule(store: Store, runner: str, job_id: str, windows: Sequence[Window]) 
 
 
 def begin_charging(store: Store, runner: str, job_id: str, mark: int) -> bool:
-    """From here on a job cannot be cancelled; false if it was. `mark` is the ledger's last entry of the dataset."""
+    """From here on a job cannot be cancelled; false if it was. `mark` is the ledger's last entry of the dataset.
+
+    For a job that charges already it is true as long as the job is this runner's.
+    """
     with store.write() as connection:
         free = _of(runner, job_id) & _jobs.c.charging_at.is_(None)
-        return connection.execute(update(_jobs).where(free).values(charging_at=now(), mark=mark)).rowcount == 1
+        if connection.execute(update(_jobs).where(free).values(charging_at=now(), mark=mark)).rowcount == 1:
+            return True
+        return connection.execute(select(_jobs.c.id).where(_of(runner, job_id))).first() is not None
 
 
 def beat(store: Store, runner: str) -> None:
@@ -124,6 +133,18 @@ def give_back(store: Store, runner: str, job_id: str) -> bool:
         free = _of(runner, job_id) & _jobs.c.charging_at.is_(None)
         cleared = {"state": "waiting", "taken_by": None, "beat_at": None, "taken_at": None, "deliver_at": None}
         return connection.execute(update(_jobs).where(free).values(windows=None, **cleared)).rowcount == 1
+
+
+def let_go(store: Store, runner: str, job_id: str) -> None:
+    """Let another runner go on with a job that was charged for, at once."""
+    _mine(store, runner, job_id, beat_at=0)
+
+
+def end(store: Store, runner: str, job_id: str, *, complete: bool) -> bool:
+    """Finished or failed, to be told at the job's slot; with it what it released."""
+    with store.write() as connection:
+        values = {"state": "finished" if complete else "failed"}
+        return connection.execute(update(_jobs).where(_of(runner, job_id)).values(values)).rowcount == 1
 
 
 def _mine(store: Store, runner: str, job_id: str, **values: Any) -> bool:
