@@ -48,12 +48,18 @@ class OidcSettings:
         What it shows the provider.
     scopes : tuple of str
         What it asks for.
+    roles : tuple of str
+        The roles whose accounts may sign in with it.
+    new_accounts : str or None
+        The role of accounts that are made for people whom the service does not know; without it they need an invitation.
     """
 
     issuer: str
     client_id: str
     client_secret: str = field(repr=False)
     scopes: tuple[str, ...] = ("openid",)
+    roles: tuple[str, ...] = ("person", "custodian", "officer", "analyst")
+    new_accounts: str | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ class Limits:
 
     body: int = 1_048_576
     body_seconds: int = 20
-    requests: int = 600
+    requests: int = 6000
     sign_ins: int = 10
     failures: int = 5
     lock: int = 900
