@@ -48,12 +48,18 @@ class OidcSettings:
         What it shows the provider.
     scopes : tuple of str
         What it asks for.
+    roles : tuple of str
+        The roles whose accounts may sign in with it.
+    new_accounts : str or None
+        The role of accounts that are made for people whom the service does not know; without it they need an invitation.
     """
 
     issuer: str
     client_id: str
     client_secret: str = field(repr=False)
     scopes: tuple[str, ...] = ("openid",)
+    roles: tuple[str, ...] = ("person", "custodian", "officer", "analyst")
+    new_accounts: str | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ class Limits:
 
     body: int = 1_048_576
     body_seconds: int = 20
-    requests: int = 600
+    requests: int = 6000
     sign_ins: int = 10
     failures: int = 5
     lock: int = 900
@@ -104,6 +110,8 @@ class Settings:
         The ledger; by default a SQLite file in the state folder.
     sources : mapping
         Name -> the private table.
+    rosters : mapping
+        Name -> a roster of people's budgets in a table of its own, as a plan's ``[people] source``.
     slot : int
         Seconds between the moments at which answers are told.
     longest : int
@@ -144,6 +152,7 @@ class Settings:
     database: str = field(repr=False)
     ledger: str = field(repr=False)
     sources: Mapping[str, SourceSettings] = field(default_factory=dict)
+    rosters: Mapping[str, SourceSettings] = field(default_factory=dict)
     slot: int = 60
     longest: int = 600
     secure_cookies: bool = True

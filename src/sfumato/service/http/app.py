@@ -5,10 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Final
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 
 from sfumato import __version__
 from sfumato.service.context import Service
+from sfumato.service.http.description import DescribedAPI
+from sfumato.service.http.guarding import Guard
+from sfumato.service.http.idempotency import ReplayError
 from sfumato.service.http import operations, problems
 from sfumato.service.operations.metrics import Metrics
 from sfumato.service.operations.observing import Observing
@@ -41,7 +44,7 @@ def create_app(service: Service) -> FastAPI:
     service : Service
         What `Service.opened` gave.
     """
-    app = FastAPI(
+    app = DescribedAPI(
         title="Sfumato",
         version=__version__,
         description="Differentially private releases in which budgets differ, with the people whose budgets they are.",
@@ -51,6 +54,12 @@ def create_app(service: Service) -> FastAPI:
     )
     app.state.service, app.state.metrics = service, Metrics()
     problems.install(app)
+    app.add_middleware(Guard, service=service)
+
+    @app.exception_handler(ReplayError)
+    def _again(_: Request, found: ReplayError) -> Response:
+        return Response(found.body, found.status, {"Idempotency-Replayed": "true"}, "application/json")
+
     for name in ROUTERS:
         app.include_router(import_module(f"sfumato.service.http.{name}").router, prefix="/v1")
     app.include_router(operations.probes)
