@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from sfumato import __version__
 from sfumato.service.context import Service
 from sfumato.service.http import problems
+from sfumato.service.http.description import DescribedAPI
 
 ROUTERS: Final[tuple[str, ...]] = (
     "sign_in",
@@ -39,7 +40,7 @@ def create_app(service: Service) -> FastAPI:
     service : Service
         What `Service.opened` gave.
     """
-    app = FastAPI(
+    app = DescribedAPI(
         title="Sfumato",
         version=__version__,
         description="Differentially private releases in which budgets differ, with the people whose budgets they are.",
