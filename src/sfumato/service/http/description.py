@@ -1,7 +1,7 @@
 """The OpenAPI description: what every address has in common is said once, here.
 
-Errors are problems (RFC 9457) whatever the address, an address that asks for an action is under the two ways to be known, and
-says which roles may do it: the same table that decides.
+Errors are problems (RFC 9457) whatever the address; an address that asks for an action is under the two ways to be known and
+says which roles may do it, from the same table that decides.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class DescribedAPI(FastAPI):
 
 def _actions(app: FastAPI) -> dict[tuple[str, str], str | None]:
     """Method and address -> action. FastAPI keeps included routers whole, or, in older versions, copies of their routes."""
-    found = {}
+    found: dict[tuple[str, str], str | None] = {}
     for route in app.routes:
         each: Any = route.effective_route_contexts() if hasattr(route, "effective_route_contexts") else [route]
         for one in each:
