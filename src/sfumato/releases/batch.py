@@ -18,6 +18,7 @@ from sfumato.releases.mistakes import at_release
 from sfumato.releases.pipeline import (
     HEAD_COUNTS,
     Priced,
+    at_once,
     charge_and_run,
     default_shares,
     fingerprint_of,
@@ -195,6 +196,7 @@ def release(
     progress: Progress = _quiet,
     notice: Callable[[str], None] | None = None,
     by: str | None = None,
+    ending: Callable[[], None] = at_once,
 ) -> list[Outcome]:
     """Run the releases of a plan, each charged before it reads anything.
 
@@ -216,12 +218,16 @@ def release(
         Without one the latter is a `PrivacyWarning`, before anything is charged.
     by : str, optional
         Who asks, for the ledger.
+    ending : callable
+        Called when a release that was charged is over, however it ended, before the ledger hears of it.
 
     Returns
     -------
     list of Outcome
     """
-    return _release(plan, [], only=only, source=source, progress=progress, notice=notice, by=by)
+    return _release(
+        plan, [], only=only, source=source, progress=progress, notice=notice, charged={"by": by, "ending": ending}
+    )
 
 
 def _release(
@@ -232,7 +238,7 @@ def _release(
     source: Source,
     progress: Progress,
     notice: Callable[[str], None] | None,
-    by: str | None,
+    charged: dict[str, Any],
 ) -> list[Outcome]:
     """`release`, once `before` was made: nothing, or the head counts that everything else is priced from."""
     roster = plan.roster()
@@ -267,13 +273,13 @@ def _release(
     for item, table in zip(priced, tables, strict=True):
         try:
             current = again_priced(item, facts, ledger, plan.dataset)  # people stand where the release before left them
-            outcomes.append(carry_out(plan, current, table, ledger, source, progress, by))
+            outcomes.append(carry_out(plan, current, table, ledger, source, progress, **charged))
         except (SfumatoError, KeyboardInterrupt) as error:
             _stop(error, item.request.name, outcomes)
     if counting is None:
         return outcomes
     # The heads are counted now: price everything anew from them.
-    return _release(plan, outcomes, only=only, source=source, progress=progress, notice=notice, by=by)
+    return _release(plan, outcomes, only=only, source=source, progress=progress, notice=notice, charged=charged)
 
 
 def _folders_are_free(plan: Plan, asked: Sequence[Priced], only: str | None, source: Source, *, counted: bool) -> None:
@@ -309,9 +315,12 @@ def _stop(error: BaseException, name: str | None, outcomes: list[Outcome]) -> No
 
 
 def carry_out(
-    plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Source, progress: Progress, by: str | None
+    plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Source, progress: Progress, **charged: Any
 ) -> Outcome:
-    """Charge and make one release that was priced, into its folder; or bring back what was made before."""
+    """Charge and make one release that was priced, into its folder; or bring back what was made before.
+
+    `charged` is what `charge_and_run` hears of who asks.
+    """
     name = priced.request.name
     folder = folder_of(plan, priced)
     asked = request_text(priced, dataset_name=plan.dataset, source=source)
@@ -333,7 +342,7 @@ def carry_out(
         source=source,
         finish=finish,
         progress=lambda step: progress(name, step),
-        by=by,
+        **charged,
     )
     if done is None:
         return Outcome(name, *again(name, folder, dict(reservation.artefact or {})), repeated=True)
