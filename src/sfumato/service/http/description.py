@@ -39,7 +39,7 @@ _REFUSED: Final[dict[str, Any]] = {
 }
 _KNOWN_BY: Final[dict[str, Any]] = {
     "token": {"type": "http", "scheme": "bearer", "description": "A token of one's own, or one made for a program."},
-    "session": {"type": "apiKey", "in": "cookie", "name": "sfumato_session", "description": "What signing in gives."},
+    "session": {"type": "apiKey", "in": "cookie", "name": "__Host-sfumato", "description": "What signing in gives."},
 }
 _METHODS: Final = ("get", "put", "post", "delete", "patch")
 
