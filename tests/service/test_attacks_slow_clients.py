@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import suppress
 
 import pytest
-import uvicorn
 from fastapi import FastAPI, Request
 from starlette.responses import PlainTextResponse
 
-from sfumato.service.http.patience import patient
+from support.service_sockets import served
 
 PATIENCE = 0.4
 
@@ -42,25 +39,9 @@ def _application() -> FastAPI:
     return app
 
 
-@contextmanager
-def served(app: Any, **options: Any) -> Iterator[tuple[str, int]]:
-    """The application on a socket of this machine."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    options = {"http": patient(PATIENCE), "timeout_keep_alive": 1, **options}
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", **options))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    try:
-        yield listening.getsockname()
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        listening.close()
-
-
 @pytest.fixture(scope="module")
 def place() -> Iterator[tuple[str, int]]:
-    with served(_application()) as where:
+    with served(_application(), patience=PATIENCE) as where:
         yield where
 
 
@@ -133,7 +114,7 @@ def test_the_time_of_the_service_is_not_counted(place):
 
 def test_a_crowd_of_slow_clients_does_not_keep_others_out():
     """With few places: those who hold them are let go, and then somebody else is answered."""
-    with served(_application(), limit_concurrency=5) as where:
+    with served(_application(), patience=PATIENCE, limit_concurrency=5) as where:
         crowd = [socket.create_connection(where) for _ in range(8)]
         for connection in crowd:
             connection.sendall(b"GET /small HTTP/1.1\r\nHost: x\r\n")

@@ -132,9 +132,15 @@ def test_no_statement_is_put_together_from_texts():
     wrong = []
     for file in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and _name(node.func) in {"text", "exec_driver_sql", "literal_column"} and node.args:
+            if (
+                isinstance(node, ast.Call)
+                and _name(node.func) in {"text", "exec_driver_sql", "literal_column"}
+                and node.args
+            ):
                 given = node.args[0]
-                if isinstance(given, ast.JoinedStr | ast.BinOp) or (isinstance(given, ast.Call) and _name(given.func) == "format"):
+                if isinstance(given, ast.JoinedStr | ast.BinOp) or (
+                    isinstance(given, ast.Call) and _name(given.func) == "format"
+                ):
                     wrong.append(f"{file.relative_to(SOURCE)}:{node.lineno}")
     assert wrong == []
 
