@@ -57,7 +57,7 @@ def run(config: Path, host: str | None, port: int | None, *, web_only: bool = Fa
         settings_at(config)  # mistakes about sources are told here; the web process itself does not know where they lie
         more["command"] = runner_command(config)
     settings = settings_at(config, places=False)
-    settings = replace(settings, **{k: v for k, v in {"host": host, "port": port}.items() if v is not None})
+    settings = replace(settings, host=host or settings.host, port=settings.port if port is None else port)
     log_json()
     if not supervise(settings, say=lambda words: typer.echo(words, err=True), **more):
         raise typer.Exit(1)

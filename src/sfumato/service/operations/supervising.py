@@ -1,8 +1,8 @@
 """The supervisor: the web in this process, the runner in a process of its own that is started again when it dies.
 
-To stop (SIGTERM or Ctrl-C): the web takes no more requests and answers those it has, for up to `web.STOP_SECONDS`; the runner
-takes no more jobs and finishes what was charged. What it cannot finish stays charged and is found by the next runner. A second
-signal stops at once.
+To stop (SIGTERM or Ctrl-C): the web takes no more requests and answers those it has, for up to `web.STOP_SECONDS`; the
+runner takes no more jobs and finishes what was charged. What it cannot finish stays charged and is found by the next runner.
+A second signal stops at once.
 """
 
 from __future__ import annotations
