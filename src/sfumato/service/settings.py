@@ -110,6 +110,8 @@ class Settings:
         The ledger; by default a SQLite file in the state folder.
     sources : mapping
         Name -> the private table.
+    rosters : mapping
+        Name -> a roster of people's budgets in a table of its own, as a plan's ``[people] source``.
     slot : int
         Seconds between the moments at which answers are told.
     longest : int
@@ -150,6 +152,7 @@ class Settings:
     database: str = field(repr=False)
     ledger: str = field(repr=False)
     sources: Mapping[str, SourceSettings] = field(default_factory=dict)
+    rosters: Mapping[str, SourceSettings] = field(default_factory=dict)
     slot: int = 60
     longest: int = 600
     secure_cookies: bool = True
@@ -175,6 +178,33 @@ class Settings:
         given.setdefault("ledger", str(state / "ledger.db"))
         given.setdefault("keys", state / "keys")
         return cls(state, **given)
+
+    @classmethod
+    def read(cls, path: str | Path, environ: Mapping[str, str], *, places: bool = True) -> Settings:
+        """The settings in a file, with the environment over them.
+
+        Parameters
+        ----------
+        path : path
+            The TOML file. Paths in it are relative to its folder.
+        environ : mapping
+            The environment, `os.environ`.
+        places : bool
+            Whether to read where the sources lie. The web process does not: it knows their names, and neither their
+            places nor the secrets in them.
+
+        Returns
+        -------
+        Settings
+
+        Raises
+        ------
+        InputError
+            With all mistakes at once.
+        """
+        from sfumato.service.settings_reading import read
+
+        return cls.in_folder(**read(Path(path), environ, places=places))
 
     @property
     def hosts(self) -> tuple[str, ...]:
