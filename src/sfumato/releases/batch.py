@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,6 +15,7 @@ from sfumato.releases.certificate import certificate
 from sfumato.releases.heads import seen_beforehand
 from sfumato.releases.keeping import fresh_budgets, warn_of
 from sfumato.releases.mistakes import at_release
+from sfumato.releases.outcomes import Outcome, StoppedError
 from sfumato.releases.pipeline import (
     HEAD_COUNTS,
     Priced,
@@ -41,55 +42,6 @@ Progress = Callable[[str, str], None]
 
 def _quiet(_name: str, _step: str) -> None:
     """No progress shown."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one release of a plan.
-
-    Attributes
-    ----------
-    name : str
-        What the release is called.
-    folder : Path
-        Where it is.
-    certificate : dict
-        What was released, at which price and with which promise.
-    repeated : bool
-        Whether it was already paid for.
-    """
-
-    name: str
-    folder: Path
-    certificate: dict[str, Any]
-    repeated: bool
-
-    @property
-    def result(self) -> Result:
-        """The released figures, read from the folder."""
-        return folders.read_result(self.folder)
-
-
-class StoppedError(SfumatoError):
-    """A plan that stopped half-way.
-
-    Parameters
-    ----------
-    message : str
-        Why it stopped.
-
-    Attributes
-    ----------
-    outcomes : list of Outcome
-        What was released before.
-    name : str or None
-        The release that stopped it; None where none of them was begun after the head counts of a private roster.
-    """
-
-    def __init__(self, message: str, outcomes: list[Outcome], name: str | None) -> None:
-        super().__init__(message)
-        self.outcomes = outcomes
-        self.name = name
 
 
 def load(path: str | Path) -> Plan:
@@ -146,7 +98,7 @@ class PlanPreview(Sequence[Priced]):
         return next((p for p in self._priced if p.foreseen is not None and p.foreseen.refusal is not None), None)
 
 
-def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
+def preview(plan: Plan, *, source: Source = SECURE, analyst: str | None = None, purpose: str | None = None) -> PlanPreview:
     """Price and expected error of every applicable mechanism, against all caps, for the plan as a whole.
 
     Opens the schema, the roster and, if there is one, the ledger; never the table. Nothing is written.
@@ -157,18 +109,21 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
         What `load` read.
     source : Source
         Random bits of the release to come: what an experiment paid for does not pay for a private release.
+    analyst, purpose : str, optional
+        Whose allowance would be charged, and for what: both or neither.
 
     Returns
     -------
     PlanPreview
         A sequence of `Priced`, one for each release.
     """
+    whose = {"analyst": analyst, "purpose": purpose}
     roster = plan.roster()
     facts, counting = facts_of(plan, roster, source)
     requests = default_shares(plan.releases, roster is not None)
     engine = notes_of(plan.source, plan.table)
     if isinstance(roster, LivingRoster):
-        shown, said_of_people = preview_living(plan, facts, requests, source, counting)
+        shown, said_of_people = preview_living(plan, facts, requests, source, counting, **whose)
         return PlanPreview(shown, (*engine, *said_of_people))
     found = (*engine, *(() if facts.roster is None else facts.roster.findings()))
     priced = [] if counting is None else [counting]
@@ -177,7 +132,7 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
             item, notes = seen_beforehand(request, facts, counting)
         found = (*found, *(note for note in notes if note not in found))
         priced += [] if item is None else [item]
-    said = foresee(plan.ledger, _caps(plan, roster, facts), asks_of(plan, priced, facts, source))
+    said = foresee(plan.ledger, _caps(plan, roster, facts), asks_of(plan, priced, facts, source, **whose))
     fresh = fresh_budgets(plan.ledger, plan.dataset, [plan.home, plan.folder])
     return PlanPreview([replace(p, foreseen=f) for p, f in zip(priced, said, strict=True)], found, fresh)
 
@@ -196,6 +151,8 @@ def release(
     progress: Progress = _quiet,
     notice: Callable[[str], None] | None = None,
     by: str | None = None,
+    analyst: str | None = None,
+    purpose: str | None = None,
     ending: Callable[[], None] = at_once,
 ) -> list[Outcome]:
     """Run the releases of a plan, each charged before it reads anything.
@@ -218,6 +175,8 @@ def release(
         Without one the latter is a `PrivacyWarning`, before anything is charged.
     by : str, optional
         Who asks, for the ledger.
+    analyst, purpose : str, optional
+        Whose allowance is charged, and for what: both or neither.
     ending : callable
         Called when a release that was charged is over, however it ended, before the ledger hears of it.
 
@@ -225,9 +184,8 @@ def release(
     -------
     list of Outcome
     """
-    return _release(
-        plan, [], only=only, source=source, progress=progress, notice=notice, charged={"by": by, "ending": ending}
-    )
+    charged: dict[str, Any] = {"by": by, "analyst": analyst, "purpose": purpose, "ending": ending}
+    return _release(plan, [], only=only, source=source, progress=progress, notice=notice, charged=charged)
 
 
 def _release(
@@ -250,7 +208,8 @@ def _release(
         bind(plan)
     # What people have left depends on what was released before: on a living roster nothing else is priced beside it.
     try:
-        seen = preview(only_this(plan, only) if living and only is not None else plan, source=source)
+        whose = {"analyst": charged["analyst"], "purpose": charged["purpose"]}
+        seen = preview(only_this(plan, only) if living and only is not None else plan, source=source, **whose)
     except SfumatoError as error:
         _stop(error, None, before)
     outcomes = [*before]

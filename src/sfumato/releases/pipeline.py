@@ -267,10 +267,13 @@ def charge_and_run(
     finish: Callable[[Result, Reservation, str], dict[str, Any]],
     progress: Progress = silent,
     by: str | None = None,
+    analyst: str | None = None,
+    purpose: str | None = None,
     ending: Callable[[], None] = at_once,
 ) -> tuple[Done | None, Reservation]:
     """Reserve, run, finish, commit. Returns None and the stored reservation when the same request was answered before.
 
+    The allowance of an `analyst` for a `purpose` is charged with everything else, where they are given.
     `finish` makes the release durable (an artefact folder, or nothing) and returns what the ledger should remember.
     `ending` is called when a release that was charged is over, however it ended, before the ledger hears of it: where the
     moment would tell something, it ends the process, and another one settles the release when its time has come.
@@ -293,6 +296,8 @@ def charge_and_run(
         recipient=priced.request.recipient,
         name=priced.request.name,
         by=by,
+        analyst=analyst,
+        purpose=purpose,
         **({} if priced.part is None else {"standing": priced.part.standing}),
     )
     if reservation.repeated:
