@@ -193,11 +193,17 @@ def exported(row: Mapping[str, Any], tables: list[dict[str, Any]]) -> str:
 
 
 def preview(
-    settings: Settings, *, row: Mapping[str, Any], given: list[Any], engine: str | None = None, table: Any = None
+    settings: Settings,
+    *,
+    row: Mapping[str, Any],
+    given: list[Any],
+    engine: str | None = None,
+    analyst: str | None = None,
+    purpose: str | None = None,
 ) -> dict[str, Any]:
     """The preview of a plan; what cannot be previewed is a `SfumatoError` with all mistakes of it."""
-    plan = assembled(settings, row, given)
-    return told(plan, () if engine is None else notes_of(engine, table))
+    notes = () if engine is None else notes_of(engine)
+    return told(assembled(settings, row, given), notes, analyst=analyst, purpose=purpose)
 
 
 def assembled(settings: Settings, row: Mapping[str, Any], given: list[Any]) -> AssembledPlan:
