@@ -47,7 +47,8 @@ class Row:
 def settings_of(plain: Mapping[str, Any]) -> Settings:
     """The settings that a worker needs, from plain values."""
     rosters = {name: SourceSettings(**given) for name, given in plain["rosters"].items()}
-    return Settings(Path(plain["state"]), database="", ledger=plain["ledger"], rosters=rosters)
+    keys = Path(plain["keys"])
+    return Settings(Path(plain["state"]), database="", ledger=plain["ledger"], rosters=rosters, keys=keys)
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
         return {"location": known.location, "table": known.table, "csv": known.csv, "engine": known.engine}
 
     rosters = {name: plain(known) for name, known in settings.rosters.items()}
-    return {"state": str(settings.state), "ledger": settings.ledger, "rosters": rosters}
+    return {"state": str(settings.state), "keys": str(settings.keys), "ledger": settings.ledger, "rosters": rosters}
 
 
 def dataset(settings: Settings, *, name: str, schema: str, people: Any, caps: Any) -> dict[str, Any]:
