@@ -43,7 +43,7 @@ def test_a_plan_of_two_is_released_charged_and_told_at_its_slot(tmp_path, monkey
     assert not runner.held
     assert [a.name for a in jobs.artefacts(service, job_id)] == ["old", "ages"]
     for made in jobs.artefacts(service, job_id):
-        assert verify(service.settings.state / made.folder, ledger=service.ledger).ok
+        assert verify(service.settings.state / made.folder).holds
         entry = service.ledger.entry("clinic", made.entry)
         assert (entry.state, entry.name, entry.by) == ("committed", made.name, f"custodian [{job_id}]")
     service.ledger.verify("clinic")

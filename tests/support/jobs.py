@@ -139,7 +139,8 @@ def over() -> None:
 
 
 def inline(monkeypatch: Any, work: Any = make) -> None:
-    """Make releases in this process."""
+    """Make releases in this process, with a report that takes no time."""
+    monkeypatch.setattr("sfumato.releases.folder.report", lambda *_: "<script>alert(1)</script>")
 
     def begin(service: Service, runner: str, job_id: str, name: str | None, until: int) -> None:
         try:
