@@ -136,8 +136,8 @@ class Life:
         """Who has what left, in cohorts of people alike; of a private roster only the menu."""
         return self._lives.standing()
 
-    def menu(self) -> Menu:
-        """What people may choose from, and whether who chose what is private; nobody is looked at."""
+    def menu(self) -> Menu | None:
+        """What people may choose from, ``None`` where the roster is a fixed one; nobody is looked at."""
         return self._lives.menu()
 
     def knows(self, person: Any) -> bool:

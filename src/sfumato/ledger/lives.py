@@ -100,9 +100,9 @@ class Lives:
             now = states.load(connection, dataset_id).entered(clock.period_of(menu.period, clock.now()))
             return Standing.of(now, menu)
 
-    def menu(self) -> Menu:
-        with self._living() as (_, _, menu):
-            return menu
+    def menu(self) -> Menu | None:
+        with self._store.read() as connection:
+            return menus.load(connection, self._find(connection))
 
     def knows(self, person: Any) -> bool:
         with self._living() as (connection, dataset_id, _):
@@ -117,7 +117,7 @@ class Lives:
             if place < 0 and waiting is None:
                 raise self._stranger()
             word = None if waiting is None else receipts.waiting_for(waiting, 0, menu)
-            who = receipts.Who(self._dataset, persons.spelt(person), place, word)
+            who = receipts.Who(self._dataset, persons.spelt(person), place, word, waiting)
             return receipts.receipt(connection, dataset_id, menu, who, part)
 
     def taking_part(self, release_id: int, people: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:

@@ -12,10 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, select
 
 from sfumato.errors import InputError
-from sfumato.ledger import clock, schema
+from sfumato.ledger import choices, clock, schema
 from sfumato.ledger.choices import Choices
 from sfumato.ledger.life_records import Line, Receipt
 from sfumato.ledger.personal import Own, Paid, paid_by
@@ -47,12 +48,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Who:
-    """Whose receipt it is: `place` -1 is somebody who waits to join, `waiting` what they chose and is not in force yet."""
+    """Whose receipt it is: `place` -1 is somebody who waits to join, `waiting` what they chose and is not in force yet.
+
+    `choice` is the same as it is kept.
+    """
 
     dataset: str
     person: str
     place: int
     waiting: str | None
+    choice: Choices | None = None
 
 
 def waiting_for(waiting: Choices, which: int, menu: Menu) -> str:
@@ -96,9 +101,14 @@ def receipt(connection: Connection, dataset_id: int, menu: Menu, who: Who, part:
         withdrawn=code == GONE,
         withdrawn_at=own.left_at(),
         waiting=who.waiting,
+        waiting_lowers=who.choice is not None and bool(choices.lowers(who.choice, *_columns(grant, code, cap))[0]),
         epoch=epoch,
         older=older,
     )
+
+
+def _columns(*values: int) -> tuple[Any, ...]:
+    return tuple(np.array([value], dtype=np.int64) for value in values)
 
 
 def _possible(found: list[Paid], spent: int, *, whole: bool) -> bool:

@@ -1,8 +1,8 @@
 """What an ε means for one person: how sure somebody could become about them.
 
 The promise compares with the record's absence: whatever the record says, no publication is more than e^ε times as likely or
-unlikely as without it. So the odds that somebody is in the data at all grow by e^ε at most; and two things that a record
-may say are each within e^ε of its absence, so they are e^(2ε) apart at most, and so much the odds of a guess about it can grow.
+unlikely as without it. So the odds that somebody is in the data at all grow by e^ε at most. Two things that a record may say
+are each within e^ε of its absence, so they are e^(2ε) apart at most, and so much the odds of a guess about it can grow.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def sure_after(before: float, epsilon: float, *, apart: int = 2) -> float:
     Examples
     --------
     >>> round(sure_after(0.5, 1.0), 3), round(sure_after(0.5, 1.0, apart=1), 3), sure_after(0.5, 1e6)
-    (0.881, 0.732, 1.0)
+    (0.881, 0.731, 1.0)
     """
     return before / (before + (1 - before) * math.exp(-apart * epsilon))
 
