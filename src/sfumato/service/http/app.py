@@ -5,11 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Final
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 
 from sfumato import __version__
 from sfumato.service.context import Service
 from sfumato.service.http import problems
+from sfumato.service.http.guarding import Guard
+from sfumato.service.http.idempotency import ReplayError
 
 ROUTERS: Final[tuple[str, ...]] = (
     "sign_in",
@@ -49,6 +51,12 @@ def create_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     problems.install(app)
+    app.add_middleware(Guard, service=service)
+
+    @app.exception_handler(ReplayError)
+    def _again(_: Request, found: ReplayError) -> Response:
+        return Response(found.body, found.status, {"Idempotency-Replayed": "true"}, "application/json")
+
     for name in ROUTERS:
         app.include_router(import_module(f"sfumato.service.http.{name}").router, prefix="/v1")
     return app

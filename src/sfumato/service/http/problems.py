@@ -25,6 +25,8 @@ _TITLES = {
 }
 MISSING = "there is none of this name that you may see; check the address"
 
+UNFORESEEN = "something went wrong that is not told here; the service's log has the time and the address"
+
 
 class ProblemError(Exception):
     """An answer that is an error.
@@ -79,4 +81,4 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     def _unforeseen(_: Request, error: Exception) -> JSONResponse:
-        return answer(500, "something went wrong that is not told here; the service's log has the time and the address")
+        return answer(500, UNFORESEEN)
