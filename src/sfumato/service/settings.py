@@ -110,6 +110,8 @@ class Settings:
         The ledger; by default a SQLite file in the state folder.
     sources : mapping
         Name -> the private table.
+    rosters : mapping
+        Name -> a roster of people's budgets in a table of its own, as a plan's ``[people] source``.
     slot : int
         Seconds between the moments at which answers are told.
     longest : int
@@ -150,6 +152,7 @@ class Settings:
     database: str = field(repr=False)
     ledger: str = field(repr=False)
     sources: Mapping[str, SourceSettings] = field(default_factory=dict)
+    rosters: Mapping[str, SourceSettings] = field(default_factory=dict)
     slot: int = 60
     longest: int = 600
     secure_cookies: bool = True
