@@ -51,6 +51,7 @@ datasets = Table(
 )
 
 # kind: 'total' and 'together' (both with an empty name), 'attribute', 'recipient'. A cap of NULL only records.
+# 'allowance' and 'daily' (a day before the name) are what ``ledger_allowances`` grants; these caps alone may change.
 limits = Table(
     "ledger_limits",
     metadata,
@@ -234,8 +235,30 @@ charge_chunks = Table(
     Column("entries", LargeBinary, nullable=False),
 )
 
+# What an analyst may spend for a purpose, in all and in one UTC day; the newest line of a ``name`` holds. ``name`` is the
+# analyst and the purpose in one text that cannot be read in two ways: that of the cap in ``ledger_limits``.
+allowances = Table(
+    "ledger_allowances",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("dataset_id", ForeignKey("ledger_datasets.id"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("analyst", Text, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("cap", BigInteger, nullable=False),
+    Column("per_day", BigInteger),
+    Column("granted_at", Text, nullable=False),
+    Column("granted_by", Text),
+    CheckConstraint("cap >= 0 AND (per_day IS NULL OR per_day >= 0)", name="ledger_allowances_positive"),
+    CheckConstraint(f"granted_at {_MINUTE}", name="ledger_allowances_minute"),
+    Index("ledger_allowances_newest", "dataset_id", "name", "id"),
+    Index("ledger_allowances_analysts", "dataset_id", "analyst", "id"),
+    sqlite_autoincrement=True,
+)
+
 INDEXES_SINCE_4 = ("ledger_releases_pages", "ledger_releases_told", "ledger_life_charges_pages")
 SINCE_3 = (lives, persons, states, choices, changes, change_chunks, life_charges, charge_chunks)
+SINCE_5 = (allowances,)
 VECTORS = (
     (rosters, "levels"),
     (rosters, "counts"),

@@ -263,9 +263,12 @@ def charge_and_run(
     finish: Callable[[Result, Reservation, str], dict[str, Any]],
     progress: Progress = silent,
     by: str | None = None,
+    analyst: str | None = None,
+    purpose: str | None = None,
 ) -> tuple[Done | None, Reservation]:
     """Reserve, run, finish, commit. Returns None and the stored reservation when the same request was answered before.
 
+    The allowance of an `analyst` for a `purpose` is charged with everything else, where they are given.
     `finish` makes the release durable (an artefact folder, or nothing) and returns what the ledger should remember.
     """
     request = request_text(priced, dataset_name=dataset_name, source=source)
@@ -286,6 +289,8 @@ def charge_and_run(
         recipient=priced.request.recipient,
         name=priced.request.name,
         by=by,
+        analyst=analyst,
+        purpose=purpose,
         **({} if priced.part is None else {"standing": priced.part.standing}),
     )
     if reservation.repeated:
