@@ -1,8 +1,8 @@
 """What a person chooses for themselves: a tier, an ε, to leave, to come back.
 
-A choice is on disk in the ledger when the answer is sent. It is made in one turn with everything else that the service writes
-about the people of this dataset: a custodian who brings a list at the same moment comes before it or after it, and from
-the first choice on no list changes what this person chose (`sfumato.service.people.bringing`).
+A choice is on disk in the ledger when the answer is sent. It is made in turn with whatever else is written about the people
+of this dataset: a custodian who brings a list at the same moment comes before it or after it, and from the first choice on
+no list changes what this person chose (`sfumato.service.people.bringing`).
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ def _happens(before: Receipt | None, after: Receipt | None, day: str | None) -> 
         return "You have withdrawn already." if after.withdrawn else "This is what you grant already; nothing changes."
     if after.waiting == "withdraw":
         return (
-            "You leave: no release that is charged from now on uses your record. What was published stays published. You can "
-            "come back by granting again; what was spent on you still counts then."
+            "You leave: no release that is charged from now on uses your record. What was published stays published. You "
+            "can come back by granting again; what was spent on you still counts then."
         )
     spent = f" What was spent on you ({epsilon_text(after.spent)}) counts towards it." if after.spent else ""
     if after.waiting_lowers:

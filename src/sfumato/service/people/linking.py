@@ -1,8 +1,8 @@
 """Which person of which dataset an account is.
 
-An identifier is kept sealed, under the service's key and for its dataset, and as a keyed digest that is there once per dataset:
-two accounts cannot be the same person. Whether the roster knows that person is not looked at. Linking works alike for
-somebody who is in it and for somebody who is not, so nobody learns from it who is.
+An identifier is kept sealed, under the service's key and for its dataset, and as a keyed digest that is there once per
+dataset: two accounts cannot be the same person. Whether the roster knows that person is not looked at. Linking works alike
+for somebody who is in it and for somebody who is not, so nobody learns from it who is.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, Row, delete, select
 
 from sfumato.ledger.persons import spelt
 from sfumato.service.context import Service
 from sfumato.service.http.problems import ProblemError, missing
 from sfumato.service.store import schema
 from sfumato.service.store.database import record
+from sfumato.service.store.inserting import insert_new
 
 TAKEN = (
     "this invitation is for somebody who has an account here already. If that is you, sign in to it; if it is not, tell the "
@@ -82,11 +82,8 @@ def link(connection: Connection, service: Service, account_id: str, invitation: 
     gone = select(_accounts.c.id).where(_accounts.c.state == "disabled")
     connection.execute(delete(_subjects).where(here, _subjects.c.digest == who, _subjects.c.account_id.in_(gone)))
     row = {"account_id": account_id, "dataset_id": dataset_id, "person": sealed(service, dataset_id, person), "digest": who}
-    try:
-        with connection.begin_nested():  # what fails here must not end the caller's transaction
-            connection.execute(insert(_subjects).values(row))
-    except IntegrityError:
-        raise ProblemError(409, TAKEN) from None
+    if not insert_new(connection, _subjects, **row):
+        raise ProblemError(409, TAKEN)
     record(connection, "people.link", account_id=account_id, dataset_id=dataset_id)
 
 

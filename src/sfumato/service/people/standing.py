@@ -58,7 +58,12 @@ def untold_since(connection: Connection, dataset_id: str) -> str | None:
     later = or_(jobs.c.deliver_at.is_(None), jobs.c.deliver_at > database.now())
     begun = select(func.min(jobs.c.taken_at)).where(jobs.c.dataset_id == dataset_id, later, jobs.c.taken_at.is_not(None))
     first = connection.execute(begun).scalar()
-    return None if first is None else written(datetime.fromtimestamp(first, UTC))
+    return None if first is None else minute_of(first)
+
+
+def minute_of(moment: int) -> str:
+    """A moment of the service as the ledger writes it."""
+    return written(datetime.fromtimestamp(moment, UTC))
 
 
 def told(receipt: Receipt, since: str | None) -> Receipt:
@@ -129,7 +134,8 @@ def _words(receipt: Receipt | None) -> str:
     if receipt is None:
         return "You take no part here. Choose a tier to join at the next epoch."
     if receipt.withdrawn:
-        return f"You have withdrawn: since {receipt.withdrawn_at} no release uses your record. What was published stays published."
+        since = f"You have withdrawn: since {receipt.withdrawn_at} no release uses your record."
+        return f"{since} What was published stays published."
     if not receipt.grant:
         return "You wait to join: what you chose holds from the next epoch on."
     if not receipt.left:

@@ -101,7 +101,7 @@ subjects = Table(
     Column("person", Text, nullable=False),  # sealed
     Column("digest", Text, nullable=False),
     Column("chosen_at", BigInteger),  # when they last chose by themselves; from then on no custodian chooses for them
-    Column("chosen_times", Integer, nullable=False, default=0),  # on that day
+    Column("chosen_times", Integer, nullable=False, default=0, server_default="0"),  # on that day
     UniqueConstraint("dataset_id", "digest", name="service_subjects_once"),
 )
 
