@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError
+from sfumato.ledger.proofs import Checkpoint
+from sfumato.ledger.signing import verify_signed
 from sfumato.privacy.units import epsilon_text, nano_of
 from sfumato.releases.receipts import receipt_page
 from sfumato.releases.verification import Check
@@ -47,7 +49,7 @@ def statement_of(receipt: Receipt, *, at: str, checkpoint: Mapping[str, Any]) ->
     at : str
         The minute, in UTC.
     checkpoint : mapping
-        Of the dataset's log, taken after the receipt.
+        The signed checkpoint of the dataset's log, taken after the receipt.
 
     Returns
     -------
@@ -76,17 +78,18 @@ def verify_statement(body: Any, public_keys: Iterable[Any]) -> tuple[Check, ...]
     tuple of Check
         It is to be believed if all of them hold.
     """
-    from sfumato.ledger.signing import verify_signed
-
     if not isinstance(body, dict) or body.get("kind") != KIND:
         raise InputError("this is not a statement for a person: its kind is another one")
     if body.get("version") != VERSION:
         raise InputError(f"a statement of version {body.get('version')!r}; this software reads {VERSION}: update it")
-    signed = _tried(lambda: verify_signed(body, list(public_keys)))
+    keys = list(public_keys)
+    signed = _tried(lambda: verify_signed(body, keys))
     form = _tried(lambda: _form(body))
+    point = _tried(lambda: verify_signed(body["checkpoint"], keys))
     checks = [
         Check("signature", signed is None, signed or "made with a key of the service"),
         Check("form", form is None, form or "every part is there"),
+        Check("checkpoint", point is None, point or "signed by the service; compare it with the one that others keep"),
     ]
     if form is None:
         checks += [_adds_up(body), _granted(body), _in_order(body)]
@@ -134,9 +137,9 @@ def _tried(check: Any) -> str | None:
 def _form(body: dict[str, Any]) -> None:
     if set(body) != _FIELDS:
         raise InputError("a statement has other parts than these")
-    if not _MINUTE.fullmatch(body["at"]) or set(body["checkpoint"]) != {"dataset", "size", "root"}:
-        raise InputError("a statement is of a minute and of a checkpoint")
-    if body["checkpoint"]["dataset"] != body["dataset"]:
+    if not _MINUTE.fullmatch(body["at"]):
+        raise InputError("a statement is of a minute")
+    if Checkpoint.from_dict(body["checkpoint"]).dataset != body["dataset"]:
         raise InputError("the checkpoint is of another dataset")
     for name in (*_AMOUNTS, "earlier"):
         nano_of(body[name])

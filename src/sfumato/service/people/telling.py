@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from sfumato.ledger import Receipt
+from sfumato.ledger.signing import signed_json
 from sfumato.releases.statements import statement_of
 from sfumato.service.context import Service
 from sfumato.service.http.problems import ProblemError
@@ -58,9 +59,6 @@ def statement(service: Service, account_id: str, dataset: str) -> tuple[dict[str
         pages.insert(0, page.lines)
         older = page.older
     whole = replace(whole, lines=tuple(line for page in pages for line in page), older=older)
-    from sfumato.ledger.signing import signed_json
-
     # After the lines, so that all of them are below the checkpoint.
-    point = service.ledger.checkpoint(dataset)
-    about = {"dataset": point.dataset, "size": point.size, "root": point.root}
-    return signed_json(service.keys, statement_of(whole, at=minute_of(database.now()), checkpoint=about)), whole
+    point = service.ledger.signed_checkpoint(dataset)
+    return signed_json(service.keys, statement_of(whole, at=minute_of(database.now()), checkpoint=point)), whole
