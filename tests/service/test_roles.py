@@ -5,7 +5,7 @@ from fastapi.routing import APIRoute
 from sfumato.service.http.access import action_of
 from sfumato.service.roles import ACTIONS
 
-OPEN = {"/v1/openapi.json"}  # routes for everybody, signed in or not
+OPEN = {"/v1/openapi.json", "/healthz", "/readyz", "/metrics"}  # routes for everybody, signed in or not
 
 
 def test_every_route_names_an_action_or_is_stated_to_be_open(app):

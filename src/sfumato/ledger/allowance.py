@@ -46,6 +46,8 @@ class Allowance:
         The minute of the newest grant.
     granted_by : str or None
         Who granted it, if they said so.
+    number : int
+        The ledger's number for the newest grant.
     """
 
     analyst: str
@@ -57,6 +59,7 @@ class Allowance:
     spent_today: Nano
     granted_at: str
     granted_by: str | None = None
+    number: int = 0
 
     @property
     def left(self) -> Nano:

@@ -53,6 +53,7 @@ def _loaded(connection: Connection, dataset_id: int, day: str, which: Any) -> li
             spent_today=Nano(spent.get((DAILY, day_name(day, row.name)), 0)),
             granted_at=row.granted_at,
             granted_by=row.granted_by,
+            number=int(row.id),
         )
         for row in rows
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -19,6 +19,7 @@ from sfumato.releases.outcomes import Outcome, StoppedError
 from sfumato.releases.pipeline import (
     HEAD_COUNTS,
     Priced,
+    at_once,
     charge_and_run,
     default_shares,
     fingerprint_of,
@@ -152,6 +153,7 @@ def release(
     by: str | None = None,
     analyst: str | None = None,
     purpose: str | None = None,
+    ending: Callable[[], None] = at_once,
 ) -> list[Outcome]:
     """Run the releases of a plan, each charged before it reads anything.
 
@@ -175,13 +177,15 @@ def release(
         Who asks, for the ledger.
     analyst, purpose : str, optional
         Whose allowance is charged, and for what: both or neither.
+    ending : callable
+        Called when a release that was charged is over, however it ended, before the ledger hears of it.
 
     Returns
     -------
     list of Outcome
     """
-    who = {"by": by, "analyst": analyst, "purpose": purpose}
-    return _release(plan, [], only=only, source=source, progress=progress, notice=notice, who=who)
+    charged: dict[str, Any] = {"by": by, "analyst": analyst, "purpose": purpose, "ending": ending}
+    return _release(plan, [], only=only, source=source, progress=progress, notice=notice, charged=charged)
 
 
 def _release(
@@ -192,7 +196,7 @@ def _release(
     source: Source,
     progress: Progress,
     notice: Callable[[str], None] | None,
-    who: Mapping[str, str | None],
+    charged: dict[str, Any],
 ) -> list[Outcome]:
     """`release`, once `before` was made: nothing, or the head counts that everything else is priced from."""
     roster = plan.roster()
@@ -204,7 +208,7 @@ def _release(
         bind(plan)
     # What people have left depends on what was released before: on a living roster nothing else is priced beside it.
     try:
-        whose = {"analyst": who["analyst"], "purpose": who["purpose"]}
+        whose = {"analyst": charged["analyst"], "purpose": charged["purpose"]}
         seen = preview(only_this(plan, only) if living and only is not None else plan, source=source, **whose)
     except SfumatoError as error:
         _stop(error, None, before)
@@ -228,13 +232,13 @@ def _release(
     for item, table in zip(priced, tables, strict=True):
         try:
             current = again_priced(item, facts, ledger, plan.dataset)  # people stand where the release before left them
-            outcomes.append(carry_out(plan, current, table, ledger, source, progress, **who))
+            outcomes.append(carry_out(plan, current, table, ledger, source, progress, **charged))
         except (SfumatoError, KeyboardInterrupt) as error:
             _stop(error, item.request.name, outcomes)
     if counting is None:
         return outcomes
     # The heads are counted now: price everything anew from them.
-    return _release(plan, outcomes, only=only, source=source, progress=progress, notice=notice, who=who)
+    return _release(plan, outcomes, only=only, source=source, progress=progress, notice=notice, charged=charged)
 
 
 def _folders_are_free(plan: Plan, asked: Sequence[Priced], only: str | None, source: Source, *, counted: bool) -> None:
@@ -270,17 +274,12 @@ def _stop(error: BaseException, name: str | None, outcomes: list[Outcome]) -> No
 
 
 def carry_out(
-    plan: Plan,
-    priced: Priced,
-    dataset: Any,
-    ledger: Ledger,
-    source: Source,
-    progress: Progress,
-    by: str | None,
-    analyst: str | None = None,
-    purpose: str | None = None,
+    plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Source, progress: Progress, **charged: Any
 ) -> Outcome:
-    """Charge and make one release that was priced, into its folder; or bring back what was made before."""
+    """Charge and make one release that was priced, into its folder; or bring back what was made before.
+
+    `charged` is what `charge_and_run` hears of who asks.
+    """
     name = priced.request.name
     folder = folder_of(plan, priced)
     asked = request_text(priced, dataset_name=plan.dataset, source=source)
@@ -302,9 +301,7 @@ def carry_out(
         source=source,
         finish=finish,
         progress=lambda step: progress(name, step),
-        by=by,
-        analyst=analyst,
-        purpose=purpose,
+        **charged,
     )
     if done is None:
         return Outcome(name, *again(name, folder, dict(reservation.artefact or {})), repeated=True)

@@ -179,6 +179,30 @@ class Settings:
         given.setdefault("keys", state / "keys")
         return cls(state, **given)
 
+    @classmethod
+    def read(cls, path: str | Path, environ: Mapping[str, str]) -> Settings:
+        """The settings in a file, with the environment over them.
+
+        Parameters
+        ----------
+        path : path
+            The TOML file. Paths in it are relative to its folder.
+        environ : mapping
+            The environment, `os.environ`.
+
+        Returns
+        -------
+        Settings
+
+        Raises
+        ------
+        InputError
+            With all mistakes at once.
+        """
+        from sfumato.service.settings_reading import read
+
+        return cls.in_folder(**read(Path(path), environ))
+
     @property
     def hosts(self) -> tuple[str, ...]:
         """The names by which the service may be asked for."""

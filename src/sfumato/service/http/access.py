@@ -63,6 +63,7 @@ def allowed(action: str) -> Any:
     def check(caller: Anyone, request: Request, service: Here) -> Caller:
         if caller is None:
             raise ProblemError(401, "sign in, or send a token as Authorization: Bearer ...", {"WWW-Authenticate": "Bearer"})
+        request.state.account = caller.id  # for the log
         if not may(caller.role, action):
             raise ProblemError(
                 403, f"this needs another role than {caller.role}: see the table of roles in the documentation"

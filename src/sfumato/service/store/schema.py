@@ -176,11 +176,14 @@ jobs = Table(
     Column("beat_at", BigInteger),  # the runner lives
     Column("charging_at", BigInteger),  # from here on it cannot be cancelled
     Column("deliver_at", BigInteger),  # the slot at which its end, whatever it is, may be told
+    Column("windows", Text),  # JSON: when each of its releases starts, is settled and may be told
+    Column("mark", BigInteger),  # the ledger's last entry before this job charged anything
     Column("attempts", Integer, nullable=False, default=0),
     CheckConstraint("state IN ('waiting', 'running', 'finished', 'failed', 'cancelled')", name="service_jobs_state"),
     CheckConstraint("(plan_id IS NULL) <> (request IS NULL)", name="service_jobs_what"),
     Index("service_jobs_waiting", "state", "created_at", "id"),
     Index("service_jobs_pages", "account_id", "created_at", "id"),
+    Index("service_jobs_plan", "plan_id"),
 )
 
 # What was released: a folder in the state folder, told from `deliver_at` on.
