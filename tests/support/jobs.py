@@ -13,6 +13,7 @@ from sqlalchemy import Row, insert, select
 from sfumato.service.context import Service
 from sfumato.service.fresh import fresh_id
 from sfumato.service.jobs.queue import enqueue
+from sfumato.service.planning.digests import plan_digest
 from sfumato.service.runner.loop import Runner
 from sfumato.service.runner.work import make
 from sfumato.service.settings import Settings, SourceSettings
@@ -78,7 +79,7 @@ def registered(service: Service, name: str = "clinic", epsilon: str = "10") -> s
 def approved_plan(service: Service, releases: Any = ONE, **changed: Any) -> str:
     """A plan of the custodian's that the officer approved; `changed` replaces columns of the decision."""
     dataset = registered(service)
-    plan, digest = fresh_id("plan"), plan_digest(service, dataset, releases)
+    plan, digest = fresh_id("plan"), digest_of(service, dataset, releases)
     row = {"id": plan, "dataset_id": dataset, "name": "a plan", "releases": json.dumps(releases), "digest": digest}
     author = account(service, "custodian")
     decision = {"officer_id": account(service, "officer"), "plan_digest": digest, "decision": "approved"} | changed
@@ -94,8 +95,11 @@ def approved_plan(service: Service, releases: Any = ONE, **changed: Any) -> str:
     return plan
 
 
-def plan_digest(service: Service, dataset: str, releases: Any) -> str:
-    return json.dumps(releases)
+def digest_of(service: Service, dataset: str, releases: Any) -> str:
+    """The digest that the plan has."""
+    with service.store.read() as connection:
+        row = connection.execute(select(schema.datasets).where(schema.datasets.c.id == dataset)).one()
+    return plan_digest(row, list(releases))
 
 
 def waiting(service: Service, releases: Any = ONE, **changed: Any) -> str:

@@ -91,15 +91,19 @@ def ledger_of(plan: Plan, budgets: PersonBudgets | None) -> Ledger:
 
 def opened(location: str | Path, dataset: str, roster: Roster | None, **caps: Any) -> Ledger:
     """The ledger at `location`, with `dataset` registered under its caps; of a living roster the menu is one of them."""
+    ledger = Ledger.open(location, key=roster.key_file if isinstance(roster, LivingRoster) else None)
+    registered(ledger, dataset, roster, **caps)
+    return ledger
+
+
+def registered(ledger: Ledger, dataset: str, roster: Roster | None, **caps: Any) -> None:
+    """Register `dataset` in an open `ledger` under its caps; of a living roster the menu is one of them."""
     if not isinstance(roster, LivingRoster):
-        ledger = Ledger.open(location)
         ledger.register(dataset, **caps, private=roster is not None and roster.private)
-        return ledger
-    ledger = Ledger.open(location, key=roster.key_file)
+        return
     per_period = {name: as_epsilon(nano) for name, nano in roster.per_period} or None
     menu = {**caps, "people": roster.menu(), "living": True, "period": roster.period, "per_period": per_period}
     ledger.register(dataset, **menu, private=roster.private)
-    return ledger
 
 
 def person_column(plan: Plan, roster: LivingRoster) -> str:

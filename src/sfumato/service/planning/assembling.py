@@ -185,7 +185,7 @@ def roster_given(settings: Settings, people: Mapping[str, Any]) -> Roster:
         given |= {} if known.table is None else {"table": _table(known.table)}
         given |= {} if known.csv is None else {"csv": dict(known.csv)}
     if living:
-        given["key"] = str(settings.state / "people.key")
+        given["key"] = str(settings.keys / "people.key")
     try:
         with at("[people]"):
             return Roster.from_mapping(given)

@@ -1,4 +1,4 @@
-"""Workers for previews: a few warm processes, each answer within 5 seconds and a gigabyte, or refused.
+"""Workers for previews: a few warm processes, each answer within the settings' 5 seconds and a gigabyte, or refused.
 
 A plan is written by whoever uses the service, and its price may take any time and memory to compute. So it is computed
 elsewhere: in a process that is ended when it takes too long, and that the operating system stops when it takes too much. The
@@ -26,14 +26,13 @@ from sfumato.service.planning.worker import LENGTH, packed
 if TYPE_CHECKING:
     from sfumato.service.settings import Settings
 
-SECONDS: Final = 5.0
 WORKERS: Final = 2
 MOST_WAITING: Final = 32
 START_SECONDS: Final = 120.0
 _LARGEST: Final = 64_000_000
 
-TOO_LONG = "refused: this would take longer than 5 s to preview; ask for fewer releases, columns or cells"
-TOO_MUCH = "refused: this would take more than 1 GB to preview; ask for fewer releases, columns or cells"
+TOO_LONG = "refused: this would take longer than {seconds} s to preview; ask for fewer releases, columns or cells"
+TOO_MUCH = "refused: this would take more than {gigabytes:g} GB to preview; ask for fewer releases, columns or cells"
 BROKE = "refused: the preview ended by itself; ask for fewer releases, columns or cells"
 BUSY = "previews are busy; ask again in a second"
 
@@ -138,12 +137,10 @@ class Workers:
         Processes at a time; one is started when the others are busy.
     waiting : int
         Callers that may wait; the next one is told to come again.
-    seconds : float
-        What one answer may take.
     """
 
-    def __init__(self, *, most: int = WORKERS, waiting: int = MOST_WAITING, seconds: float = SECONDS) -> None:
-        self._most, self._most_waiting, self._seconds = most, waiting, seconds
+    def __init__(self, *, most: int = WORKERS, waiting: int = MOST_WAITING) -> None:
+        self._most, self._most_waiting = most, waiting
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
         self._waiting = 0
@@ -164,19 +161,21 @@ class Workers:
         ProblemError
             422 if it takes too long or too much, 429 if too many wait.
         """
-        message = {"do": what, "settings": plain_settings(settings), "with": given}
-        worker = self._take()
+        limits = settings.limits
+        said = {"seconds": limits.preview_seconds, "gigabytes": round(limits.preview_bytes / 2**30, 3)}
+        message = {"do": what, "settings": plain_settings(settings), "bytes": limits.preview_bytes, "with": given}
+        worker = self._take(2 * limits.preview_seconds)
         try:
-            reply = worker.ask(message, self._seconds)
+            reply = worker.ask(message, limits.preview_seconds)
         except _EndedError as ended:
             self._replace(worker)
-            raise ProblemError(422, ended.why) from None
+            raise ProblemError(422, ended.why.format_map(said)) from None
         except BaseException:
             self._replace(worker)
             raise
         if reply.get("error") in ("memory", "failed"):  # what it holds now nobody knows
             self._replace(worker)
-            raise ProblemError(422, TOO_MUCH if reply["error"] == "memory" else BROKE)
+            raise ProblemError(422, TOO_MUCH.format_map(said) if reply["error"] == "memory" else BROKE)
         self._give_back(worker)
         if "error" in reply:
             kind = getattr(errors, reply["error"], SfumatoError)
@@ -193,14 +192,14 @@ class Workers:
         for worker in ending:
             worker.end()
 
-    def _take(self) -> Worker:
+    def _take(self, patience: float) -> Worker:
         with self._turn:
             if not self._idle and len(self._busy) >= self._most:
                 if self._waiting >= self._most_waiting:
                     raise ProblemError(429, BUSY, {"Retry-After": "1"})
                 self._waiting += 1
                 try:
-                    free = self._turn.wait_for(lambda: self._idle or len(self._busy) < self._most, 2 * self._seconds)
+                    free = self._turn.wait_for(lambda: self._idle or len(self._busy) < self._most, patience)
                 finally:
                     self._waiting -= 1
                 if not free:

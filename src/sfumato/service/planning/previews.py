@@ -33,7 +33,7 @@ FEW = 50
 """Rows of a table of tiers; more of them are told as ranges."""
 
 
-def told(plan: AssembledPlan, notes: Sequence[str] = ()) -> dict[str, Any]:
+def told(plan: AssembledPlan, notes: Sequence[str] = (), **whose: str | None) -> dict[str, Any]:
     """The preview of a plan, ready for JSON.
 
     Parameters
@@ -42,8 +42,10 @@ def told(plan: AssembledPlan, notes: Sequence[str] = ()) -> dict[str, Any]:
         Whose source may be no place.
     notes : sequence of str
         What is to be said beside what is found: about the engine, for example.
+    **whose : str
+        The `analyst` and `purpose` whose allowance is asked too, where one does.
     """
-    seen = preview(plan)
+    seen = preview(plan, **whose)
     paying = [p for p in seen if p.foreseen is None or not (p.foreseen.refusal or p.foreseen.paid)]
     total = sum(int(p.chosen.charge.total) for p in paying)
     refused = seen.refused

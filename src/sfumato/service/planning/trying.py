@@ -47,7 +47,8 @@ class Row:
 def settings_of(plain: Mapping[str, Any]) -> Settings:
     """The settings that a worker needs, from plain values."""
     rosters = {name: SourceSettings(**given) for name, given in plain["rosters"].items()}
-    return Settings(Path(plain["state"]), database="", ledger=plain["ledger"], rosters=rosters)
+    keys = Path(plain["keys"])
+    return Settings(Path(plain["state"]), database="", ledger=plain["ledger"], rosters=rosters, keys=keys)
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
         return {"location": known.location, "table": known.table, "csv": known.csv, "engine": known.engine}
 
     rosters = {name: plain(known) for name, known in settings.rosters.items()}
-    return {"state": str(settings.state), "ledger": settings.ledger, "rosters": rosters}
+    return {"state": str(settings.state), "keys": str(settings.keys), "ledger": settings.ledger, "rosters": rosters}
 
 
 def dataset(settings: Settings, *, name: str, schema: str, people: Any, caps: Any) -> dict[str, Any]:
@@ -192,11 +193,21 @@ def exported(row: Mapping[str, Any], tables: list[dict[str, Any]]) -> str:
 
 
 def preview(
-    settings: Settings, *, row: Mapping[str, Any], given: list[Any], engine: str | None = None, table: Any = None
+    settings: Settings,
+    *,
+    row: Mapping[str, Any],
+    given: list[Any],
+    engine: str | None = None,
+    table: Any = None,
+    analyst: str | None = None,
+    purpose: str | None = None,
 ) -> dict[str, Any]:
-    """The preview of a plan; what cannot be previewed is a `SfumatoError` with all mistakes of it."""
+    """The preview of a plan; what cannot be previewed is a `SfumatoError` with all mistakes of it.
+
+    Where an `analyst` asks for a `purpose`, against their allowance too.
+    """
     plan = assembled(settings, row, given)
-    return told(plan, () if engine is None else notes_of(engine, table))
+    return told(plan, () if engine is None else notes_of(engine, table), analyst=analyst, purpose=purpose)
 
 
 def assembled(settings: Settings, row: Mapping[str, Any], given: list[Any]) -> AssembledPlan:

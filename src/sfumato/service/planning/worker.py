@@ -1,8 +1,9 @@
 """The process in which previews run: ``python -m sfumato.service.planning.worker``, over its standard input and output.
 
 Messages are JSON, each after four bytes with its length. The process has its imports ready, says so, and then answers one
-message after the other until its input ends. A gigabyte above what it needs by itself is refused by the operating system
-(``RLIMIT_AS``); how long an answer may take is watched by whoever asks, who ends the process.
+message after the other until its input ends. What a message takes above what the process needs by itself is bounded by the
+operating system (``RLIMIT_AS``, a gigabyte unless the settings say otherwise); how long an answer may take is watched by
+whoever asks, who ends the process.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ import sys
 from typing import Any, BinaryIO, Final
 
 LENGTH: Final = struct.Struct(">I")
-ROOM: Final = 1 << 30
-"""Bytes above the baseline."""
 
 
 def read(stream: BinaryIO) -> Any | None:
@@ -74,14 +73,19 @@ def warm() -> None:
     import sfumato.ledger.queries  # noqa: F401
 
 
-def limit() -> None:
-    """From here on, refuse more than `ROOM` above what there is now; where the system can."""
+def size() -> int:
+    """The address space of this process now, in bytes; 0 where the system does not tell."""
+    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def limit(most: int) -> None:
+    """From here on, refuse what would make this process larger than that."""
     import resource
 
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        with open("/proc/self/statm", encoding="ascii") as file:
-            baseline = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        resource.setrlimit(resource.RLIMIT_AS, (baseline + ROOM, baseline + ROOM))
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def main() -> None:
@@ -89,9 +93,11 @@ def main() -> None:
     source, out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # whatever else writes to standard output must not be taken for an answer
     warm()
-    limit()
+    baseline = size()
     out.write(packed({"ok": "ready"}))
     while (message := read(source)) is not None:
+        if baseline:
+            limit(baseline + message["bytes"])
         try:
             made = packed(answer(message))
         except (MemoryError, ValueError):

@@ -73,15 +73,16 @@ def make(service: Service, runner: str, job_id: str, name: str | None, *, over: 
         only = _only(plan, name)
         if only is None:
             return
-        _whole(service, plan, job_id)
+        _whole(service, plan, job_id, found)
         page = service.ledger.history(plan.dataset, limit=1)
         if not queue.begin_charging(service.store, runner, job_id, page[-1].id if page else 0):
             return
     except SfumatoError as error:  # made of public facts: nothing was charged and nothing opened
         _log.warning("job %s was not begun: %s", job_id, error)
         return
+    whose = {"by": found.by, "analyst": found.analyst, "purpose": found.purpose}
     with _unheard():
-        outcomes = release(plan, only=only, notice=lambda _: None, by=found.by, ending=over or _gone)
+        outcomes = release(plan, only=only, notice=lambda _: None, ending=over or _gone, **whose)
     for outcome in outcomes:  # it comes back only with what was paid for before
         near = _within(service.settings, job_id, outcome)
         keep(service.store, service.settings, job_id, found.dataset.id, near, entry=near.certificate["reservation"])
@@ -125,12 +126,12 @@ def _plan(service: Service, found: Approved, job_id: str) -> Plan:
     return assembled(service, found.dataset, found.releases, location=place, folder=folder)
 
 
-def _whole(service: Service, plan: Plan, job_id: str) -> None:
+def _whole(service: Service, plan: Plan, job_id: str, found: Approved) -> None:
     """Refuse a plan that cannot be paid as a whole before its first release is charged."""
     with service.store.read() as connection:
         if job_row(connection, job_id).charging_at is not None:
             return
-    refused = preview(plan).refused
+    refused = preview(plan, analyst=found.analyst, purpose=found.purpose).refused
     if refused is not None and refused.foreseen is not None:
         raise BudgetError(f"release {refused.request.name!r} would be refused: {refused.foreseen.refusal}")
 

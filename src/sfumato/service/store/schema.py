@@ -88,7 +88,7 @@ datasets = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
-    Column("source", Text, nullable=False),  # a name of the configuration's list, never a place
+    Column("source", Text, nullable=False, unique=True),  # a name of the configuration's list, never a place
     Column("schema", Text, nullable=False),  # TOML
     Column("people", Text),  # JSON: the keys of a plan's [people]
     Column("caps", Text, nullable=False),  # JSON: epsilon, attributes, recipients, together, rows
@@ -130,6 +130,7 @@ plans = Table(
     Column("state", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("submitted_at", BigInteger),
+    Column("preview", Text),  # JSON: what it would cost and promise when it was submitted
     CheckConstraint(
         "state IN ('draft', 'submitted', 'approved', 'refused', 'withdrawn', 'run')", name="service_plans_state"
     ),
