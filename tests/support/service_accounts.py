@@ -95,4 +95,3 @@ class World:
                 created_at=1,
             )
             return connection.execute(select(schema.accounts.c.id).where(schema.accounts.c.name == "first")).scalar_one()
-
