@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError
+from sfumato.ledger.logged import Logged
 from sfumato.ledger.records import Balance, Page, Release, Reservation
 from sfumato.privacy.units import Epsilon
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.statement import Statement
 
 
-class Ledger:
+class Ledger(Logged):
     """What has been spent, in a SQLite file or a PostgreSQL database. Open one with `Ledger.open`.
 
     A Ledger holds no connection between calls: it may be shared by threads and used after a fork.
@@ -58,7 +59,14 @@ class Ledger:
         self._store = store
 
     @classmethod
-    def open(cls, location: str | Path, *, create: bool = True, key: str | Path | None = None) -> Ledger:
+    def open(
+        cls,
+        location: str | Path,
+        *,
+        create: bool = True,
+        key: str | Path | None = None,
+        keys: str | Path | None = None,
+    ) -> Ledger:
         """Open a ledger; make it first if there is none, and bring it up to date if its format is an older one.
 
         Parameters
@@ -71,10 +79,16 @@ class Ledger:
             The file with the key under which people are hashed. If it is not given, the environment's
             ``SFUMATO_PEOPLE_KEY`` or, for a ledger in a file, the same name with ``.key`` added. It is made with the first
             person and cannot be replaced: keep a copy, and keep it apart from copies of the ledger.
+        keys : str or Path, optional
+            The folder with the keys that sign checkpoints and certificates (see `sfumato.ledger.signing`), or else the
+            environment's ``SFUMATO_SIGNING_KEYS``. Without it nothing is signed.
         """
         from sfumato.ledger.database import Store
+        from sfumato.ledger.signing import keys_at
 
-        return cls(Store.opened(location, create=create, key=key))
+        ledger = cls(Store.opened(location, create=create, key=key))
+        ledger.keys = keys_at(keys)
+        return ledger
 
     @property
     def location(self) -> str:
@@ -340,7 +354,7 @@ class Ledger:
         return queries.datasets(self._store)
 
     def verify(self, dataset: str) -> None:
-        """Add all totals of a `dataset` up again from the single charges; raises LedgerError if they differ."""
+        """Compare everything about a `dataset` with its log, and add all totals up again; raises LedgerError if they differ."""
         from sfumato.ledger import queries
 
         queries.verify(self._store, dataset)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, or_, select, update
 
@@ -40,16 +41,22 @@ _RAISE = (
 )
 
 
-def charge_limits(connection: Connection, dataset_id: int, release_id: int, asked: Iterable[tuple[Limit, Nano]]) -> None:
-    """Charge every cap of a dataset what is `asked` of it, or raise and leave it to the transaction to charge none."""
+def charge_limits(
+    connection: Connection, dataset_id: int, release_id: int, asked: Iterable[tuple[Limit, Nano]]
+) -> list[dict[str, Any]]:
+    """Charge every cap of a dataset what is `asked` of it, or raise and leave it to the transaction to charge none.
+
+    Returns the lines that were written.
+    """
     asked = list(asked)
     rows = [{"release_id": release_id, "kind": kind, "name": name, "nano": nano} for kind, name, nano in _lines(asked)]
     if not rows:
-        return
+        return []
     connection.execute(insert(schema.charges), rows)
     raised = connection.execute(_RAISE, {"dataset": dataset_id, "release": release_id})
     if raised.rowcount != sum(nano > 0 for _, nano in asked):
         raise LedgerError("a balance changed under the dataset's lock; nothing was spent, check the ledger")
+    return rows
 
 
 def _lines(asked: Iterable[tuple[Limit, Nano]]) -> list[Line]:

@@ -1,12 +1,12 @@
 """Merkle trees as in RFC 9162 (Certificate Transparency 2.0, section 2.1), with SHA-256. Pure: hashes in, hashes out.
 
-The hash of a leaf begins with the byte 0, that of a node with 1, so that no leaf can be passed off as a node. The tree over n
+What is hashed begins with the byte 0 for a leaf and 1 for a node, so no leaf can be passed off as a node. The tree over n
 leaves splits them at the largest power of two below n; the hash of the whole commits to every leaf, to its place and to n.
 
-*Inclusion*: the hashes of the subtrees beside the way from a leaf to the root. Whoever has the leaf, its index, n and the root
+*Inclusion*: the hashes of the subtrees beside the way from a leaf to the root. Who has the leaf, its index, n and the root
 computes the root from them; with another leaf at that index they would have to find a collision of SHA-256.
 
-*Consistency*: the hashes from which both the root over the first m leaves and the root over n >= m leaves can be computed. If
+*Consistency*: the hashes from which both the root over the first m leaves and the root over n >= m leaves are computed. If
 both come out, the first m leaves of the longer tree are those of the shorter one: nothing was changed, left out or put in.
 
 Proofs are made from *perfect* subtrees, those of 2^level leaves that begin at a multiple of 2^level. A log that keeps these
@@ -87,7 +87,7 @@ def folded(hashes: Sequence[bytes]) -> bytes:
 
 
 def inclusion_spans(index: int, size: int) -> list[Span]:
-    """The subtrees whose hashes prove that the leaf `index` is in the tree of `size` leaves, from below (PATH of the RFC)."""
+    """The subtrees whose hashes prove that the leaf `index` is in a tree of `size` leaves, from below (PATH of the RFC)."""
     if not 0 <= index < size:
         raise ValueError("no such leaf")
     start, end, found = 0, size, []
