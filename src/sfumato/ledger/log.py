@@ -1,16 +1,16 @@
 """The log: everything that happens to a dataset, one leaf after the other, in a Merkle tree and a hash chain.
 
-*One log for each dataset.* A leaf is written in the transaction of what it tells, under the dataset's lock: datasets do
-not wait for each other, and whoever follows the log of one learns nothing of another.
+*One log for each dataset.* A leaf is written in the transaction of what it tells, under the dataset's lock: datasets do not
+wait for each other, and whoever follows the log of one learns nothing of another.
 
-*What a leaf says.* Its body is canonical JSON with what may be read (a charge, a minute), and a **seal**: a salted digest over
-every column of the rows that were written with it. `sfumato.ledger.log_check` computes all of them again, so a value changed
-anywhere in the ledger's tables contradicts a leaf. The salt (128 random bits) lies beside the leaf and is told to nobody:
-without it neither a seal nor the hash of a leaf lets anybody try out what might be in it, such as one person's choice.
+*What a leaf says.* Its body is canonical JSON with what may be read (a charge, a minute), and a **seal**: a salted digest
+over every column of the rows that were written with it. `sfumato.ledger.log_check` computes all of them again, so a value
+changed anywhere in the ledger's tables contradicts a leaf. The salt (128 random bits) lies beside the leaf and is told to
+nobody: without it neither seal nor hash of a leaf lets anybody try out what might be in it, such as one person's choice.
 
-*What is kept for proofs.* Each row holds the perfect subtrees that its leaf completes, one on average. A proof needs at
-most 2 log2(n) of them; an append needs the last row and, one time in four, one more statement for subtrees before it. Nothing
-is ever updated.
+*What is kept for proofs.* Each row holds the perfect subtrees that its leaf completes, one on average. A proof needs at most
+2 log2(n) of them; an append needs the last row and, one time in four, one more statement for subtrees before it. Nothing is
+ever updated.
 
 The chain and the tree alone do not stop somebody who can write to the database and computes everything anew. Signed
 checkpoints do, in the hands of others: see `sfumato.ledger.signing`.
@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, insert, literal_column, select
+from sqlalchemy import Connection, Select, Table, bindparam, insert, literal_column, select
 
 from sfumato.errors import LedgerError
 from sfumato.ledger import merkle, schema
@@ -54,8 +54,12 @@ def row_of(table: Table, values: Mapping[str, Any], *leave_out: str) -> Row:
 
 def rows_of(connection: Connection, table: Table, where: Any, *leave_out: str) -> list[Row]:
     """The rows of a table as the database has them."""
-    found = connection.execute(select(table).where(where)).mappings()
-    return [row_of(table, row, *leave_out) for row in found]
+    return [row_of(table, row, *leave_out) for row in rows_in(connection, select(table).where(where))]
+
+
+def rows_in(connection: Connection, query: Select[Any]) -> list[dict[str, Any]]:
+    """What a query finds, by the names of the columns."""
+    return [row._asdict() for row in connection.execute(query)]
 
 
 def seal(salt: str, rows: Iterable[Row]) -> str:
@@ -65,7 +69,7 @@ def seal(salt: str, rows: Iterable[Row]) -> str:
     (True, False)
     """
     texts = sorted(json.dumps([_plain(value) for value in row], separators=(",", ":")) for row in rows)
-    return hashlib.sha256(_ROWS + bytes.fromhex(salt) + "\n".join(texts).encode()).hexdigest()
+    return hashlib.sha256(_ROWS + salt.encode() + b"\n" + "\n".join(texts).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:

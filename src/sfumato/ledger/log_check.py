@@ -1,9 +1,9 @@
 """Whether a log holds together, and whether the ledger's tables hold what its leaves have sealed.
 
 First the log by itself: numbers without a gap, each leaf the hash of its body, subtrees and chain as they follow from the
-leaves. Then every table: each row is in the seal of exactly one leaf, and each leaf finds its rows. Totals (`spent`
-of a cap, where people stand) are not sealed; they are computed again from rows that are. So a value that was changed in any column
-contradicts something, as long as the log itself is the one that was written: that is what signed checkpoints are for.
+leaves. Then every table: each row is in the seal of exactly one leaf, and each leaf finds its rows. Totals (what a cap has
+carried, where people stand) are not sealed; they are computed again from rows that are. So a value that was changed in any
+column contradicts something, as long as the log itself is the one that was written: that is what signed checkpoints are for.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Written:
                 self.chosen.append((body["first"], body["last"], salt, text))
             elif kind in log_leaves.KINDS - {"closed", "migrated"}:
                 about = body.get("entry", body.get("change"))
-                number = len(self.leaves) if kind == "allowance" else about
+                number: int | None = len(self.leaves) if kind == "allowance" else about
                 if (kind, number) in self.leaves:
                     raise unlike(dataset, "an entry of the log is there twice")
                 self.leaves[kind, number] = salt, text
@@ -119,9 +119,9 @@ def check(connection: Connection, dataset_id: int, dataset: str) -> None:
     started = False
     applied = 0
     for change in log_rows.changes(connection, dataset_id):
-        number = int(change.row["number"])
+        turn = int(change.row["number"])
         leaf = log_leaves.changed(connection, dataset_id, change.row, change.chunks, change.newcomers, None)
-        said.take(leaf, number, what=f"change {number} of its people")
+        said.take(leaf, turn, what=f"change {turn} of its people")
         started = started or change.row["kind"] == "start"
         applied = max(applied, int(change.row["applied"]))
     _check_people(connection, dataset_id, said, living=bool(registered.body["living"]), started=started)
@@ -162,6 +162,8 @@ def _check_release(said: Written, each: log_rows.Charged) -> None:
     said.take(log_leaves.reserved(release, each.lines, each.people), number, what=f"release {number}")
     if release["state"] != "reserved":
         said.take(log_leaves.finished(release), number, what=f"the end of release {number}")
+    elif release["artefact"] is not None or release["finished_at"] is not None:
+        raise unlike(said.dataset, f"release {number} has no end in the log")
 
 
 def _check_people(connection: Connection, dataset_id: int, said: Written, *, living: bool, started: bool) -> None:

@@ -1,7 +1,7 @@
 """The log of a dataset that was there before there were logs, from what its tables hold.
 
-In which order things happened is not known any more, so it is a fixed one: the dataset, the key of its people, its
-releases in the order of their numbers, each with its end, the changes of its people, the choices that wait, and last that this was done.
+In which order things happened is not known any more, so it is a fixed one: the dataset, the key of its people, its releases
+by number, each with its end, the changes of its people, the choices that wait, and last that this was done.
 """
 
 from __future__ import annotations

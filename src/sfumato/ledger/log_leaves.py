@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 
 from sfumato.errors import InputError
 from sfumato.ledger import schema
-from sfumato.ledger.log import Leaf, Row, row_of, rows_of
+from sfumato.ledger.log import Leaf, Row, row_of, rows_in, rows_of
 from sfumato.ledger.requests import canonical, readable
 from sfumato.privacy.units import epsilon_text
 
@@ -41,14 +41,14 @@ _LONGEST = 100_000
 
 def registered(connection: Connection, dataset_id: int) -> Leaf:
     """A dataset with all its caps; people by what they may choose from."""
-    row = connection.execute(select(schema.datasets).where(schema.datasets.c.id == dataset_id)).one()
+    (row,) = rows_in(connection, select(schema.datasets).where(schema.datasets.c.id == dataset_id))
     limits = limits_of(connection, dataset_id)
     body = {
-        "created": row.created_at,
+        "created": row["created_at"],
         "caps": sorted([kind, name, _epsilon(cap)] for _, _, kind, name, cap in limits),
         "ledger": about(connection),
     }
-    rows = [row_of(schema.datasets, row._mapping), *limits, *_where(connection, schema.rosters, dataset_id)]
+    rows = [row_of(schema.datasets, row), *limits, *_where(connection, schema.rosters, dataset_id)]
     living = [line for line in _where(connection, schema.lives, dataset_id) if not line[-1]]
     return Leaf("registered", {**body, "living": bool(living)}, [*rows, *living])
 

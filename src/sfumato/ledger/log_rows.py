@@ -6,7 +6,7 @@ A few releases are read at a time, since each may hold a vector over a million p
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Table, select
 
 from sfumato.ledger import schema
-from sfumato.ledger.log import Row, row_of
+from sfumato.ledger.log import Row, row_of, rows_in
 from sfumato.ledger.packing import CHUNK, Columns
 from sfumato.ledger.persons import MEMBER
 
@@ -27,8 +27,8 @@ _PEOPLE: tuple[Table, ...] = (schema.people_charges, schema.life_charges, schema
 class Charged:
     """A release with everything that was written when it was charged."""
 
-    release: Mapping[str, Any]
-    lines: list[Mapping[str, Any]]
+    release: dict[str, Any]
+    lines: list[dict[str, Any]]
     people: list[Row]
 
 
@@ -36,7 +36,7 @@ def charged(connection: Connection, dataset_id: int) -> Iterator[Charged]:
     """Every release, oldest first."""
     table = schema.releases
     query = select(table).where(table.c.dataset_id == dataset_id).order_by(table.c.id).limit(_BATCH)
-    found = connection.execute(query).mappings().all()
+    found = rows_in(connection, query)
     while found:
         ids = [row["id"] for row in found]
         lines = _by_release(connection, schema.charges, ids)
@@ -46,12 +46,12 @@ def charged(connection: Connection, dataset_id: int) -> Iterator[Charged]:
                 people[number] += [row_of(part, row) for row in rows]
         for row in found:
             yield Charged(row, lines[row["id"]], people[row["id"]])
-        found = connection.execute(query.where(table.c.id > ids[-1])).mappings().all()
+        found = rows_in(connection, query.where(table.c.id > ids[-1]))
 
 
-def _by_release(connection: Connection, table: Table, ids: list[int]) -> defaultdict[int, list[Mapping[str, Any]]]:
-    out: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in connection.execute(select(table).where(table.c.release_id.in_(ids))).mappings():
+def _by_release(connection: Connection, table: Table, ids: list[int]) -> defaultdict[int, list[dict[str, Any]]]:
+    out: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows_in(connection, select(table).where(table.c.release_id.in_(ids))):
         out[row["release_id"]].append(row)
     return out
 
@@ -60,8 +60,8 @@ def _by_release(connection: Connection, table: Table, ids: list[int]) -> default
 class Change:
     """A change with the chunks that it wrote, and who came with it."""
 
-    row: Mapping[str, Any]
-    chunks: list[Mapping[str, Any]]
+    row: dict[str, Any]
+    chunks: list[dict[str, Any]]
     newcomers: bytes
 
 
@@ -70,9 +70,9 @@ def changes(connection: Connection, dataset_id: int) -> Iterator[Change]:
     members, size = everybody(connection, dataset_id), 0
     table, chunks = schema.changes, schema.change_chunks
     query = select(table).where(table.c.dataset_id == dataset_id).order_by(table.c.number)
-    for row in connection.execute(query).mappings().all():
+    for row in rows_in(connection, query):
         here = (chunks.c.dataset_id == dataset_id) & (chunks.c.number == row["number"])
-        parts = list(connection.execute(select(chunks).where(here)).mappings())
+        parts = rows_in(connection, select(chunks).where(here))
         # Places only grow, and who comes has an entry: the last place of a change says how many there are since.
         ends = [int(part["chunk"]) * CHUNK + int(Columns(part["entries"]).column(0).sum()) for part in parts]
         after = max([size, *ends])
@@ -101,15 +101,15 @@ def in_buckets(connection: Connection, dataset_id: int) -> bool:
     return True
 
 
-def waiting(connection: Connection, dataset_id: int) -> list[Mapping[str, Any]]:
+def waiting(connection: Connection, dataset_id: int) -> list[dict[str, Any]]:
     """The choices that are not in force yet, oldest first."""
     table = schema.choices
     query = select(table).where(table.c.dataset_id == dataset_id).order_by(table.c.id)
-    return list(connection.execute(query).mappings())
+    return rows_in(connection, query)
 
 
-def allowances(connection: Connection, dataset_id: int) -> list[Mapping[str, Any]]:
+def allowances(connection: Connection, dataset_id: int) -> list[dict[str, Any]]:
     """What analysts were allowed, oldest first."""
     table = schema.allowances
     query = select(table).where(table.c.dataset_id == dataset_id).order_by(table.c.id)
-    return list(connection.execute(query).mappings())
+    return rows_in(connection, query)
