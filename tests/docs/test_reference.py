@@ -25,6 +25,7 @@ NOT_PUBLIC = {
     "distribution": "the version, and the check that only one distribution is installed",
     "extras": "messages about packages that are not installed",
     "palette": "the colours of the pictures",
+    "service": "used through HTTP and `sfumato.client`: docs/service.md",
     "registry_homes": "which family answers what, for the registry",
 }
 PUBLIC = ["sfumato", *(f"sfumato.{m.name}" for m in pkgutil.iter_modules(sfumato.__path__) if m.name not in NOT_PUBLIC)]

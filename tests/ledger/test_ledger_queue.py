@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.bench.ledger_crowd import measured, prepared
+from sfumato.bench.ledger_crowd import charging, measured, prepared
 from sfumato.bench.ledger_places import fresh
 from sfumato.ledger import Ledger, turns
 from sfumato.privacy.charge import Charge
@@ -143,7 +143,7 @@ def test_where_nobody_can_queue_charges_go_on_without(
 def test_eight_processes_charge_at_once_and_nobody_waits_for_long() -> None:
     with fresh("sqlite") as place:
         ledger = prepared(place)
-        found = measured(place, "charges", 8, 3)
+        found = measured(place, charging, 8, 3)
         assert found["done"] == 24
         assert ledger.balance("clinic").total.spent == 1000 * (24 + 8)
         ledger.verify("clinic")

@@ -22,7 +22,7 @@ from sfumato.service.store.database import now
 
 @pytest.fixture
 def service(tmp_path: Path) -> Service:
-    return Service.opened(Settings.in_folder(tmp_path / "state", slot=1, secure_cookies=False))
+    return Service.opened(Settings.in_folder(tmp_path / "state", slot=1, secure_cookies=False, base_url="http://testserver"))
 
 
 @pytest.fixture

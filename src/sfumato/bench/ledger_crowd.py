@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,10 @@ def inserting(where: str) -> Callable[[str], None]:
 
 
 def crowd(where: str, out: str, how_many: str, what: str) -> None:
-    """Fork the processes, let them go at once, write how long each step of each of them took to a file in folder `out`."""
+    """Fork the processes, let them go at once, write how long each step of each of them took to a file in folder `out`.
+
+    `what` names the function that makes a process ready: ``module:function``, of the ledger's address.
+    """
     processes, each = map(int, how_many.split("x"))
     Ledger.open(where, create=False).datasets()  # loads what the processes share
     ready, go = os.pipe(), os.pipe()
@@ -79,7 +83,7 @@ def crowd(where: str, out: str, how_many: str, what: str) -> None:
             continue
         try:
             os.close(go[1])
-            work = (charging if what == "charges" else inserting)(where)
+            work = resolve_name(what)(where)
             work(request(number, -1))  # the first of a process also prepares its statements
             os.write(ready[1], b".")
             os.read(go[0], 1)  # nothing comes: the pipe is closed for all at once
@@ -99,15 +103,16 @@ def crowd(where: str, out: str, how_many: str, what: str) -> None:
         os.wait()
 
 
-def measured(place: Place, what: str, processes: int, each: int) -> dict[str, float]:
-    """Run a crowd of processes that do `what`, "charges" or "inserts"; the rate, and how long they waited."""
-    out = place.key.parent / what
+def measured(place: Place, what: Callable[[str], Callable[[str], None]], processes: int, each: int) -> dict[str, float]:
+    """Run a crowd of processes, each made ready by `what`; the rate, and how long they waited."""
+    out = place.key.parent / what.__name__
     out.mkdir()
     code = "import sys; from sfumato.bench.ledger_crowd import crowd; crowd(*sys.argv[1:])"
-    subprocess.run([sys.executable, "-c", code, place.where, str(out), f"{processes}x{each}", what], check=True)
+    name = f"{what.__module__}:{what.__name__}"
+    subprocess.run([sys.executable, "-c", code, place.where, str(out), f"{processes}x{each}", name], check=True)
     told = [json.loads(file.read_text()) for file in sorted(out.glob("*.json"))]
     if len(told) != processes:
-        raise AssertionError(f"{processes - len(told)} of {processes} processes did not finish their {what}")
+        raise AssertionError(f"{processes - len(told)} of {processes} processes did not finish: {what.__name__}")
     seconds = np.concatenate([each_one for _, each_one in told])
     whole = max(ended for ended, _ in told) - float((out / "begun").read_text())
     return {
@@ -115,6 +120,7 @@ def measured(place: Place, what: str, processes: int, each: int) -> dict[str, fl
         "done": int(seconds.size),
         "per_second": seconds.size / whole,
         "milliseconds": float(1e3 * np.median(seconds)),
+        "milliseconds_p95": float(1e3 * np.quantile(seconds, 0.95)),
         "milliseconds_p99": float(1e3 * np.quantile(seconds, 0.99)),
         "milliseconds_worst": float(1e3 * seconds.max()),
     }
@@ -150,8 +156,8 @@ def run_crowd(quick: bool, progress: Callable[[str], None]) -> tuple[dict[str, A
         progress(told)
         with fresh(database) as place:
             ledger = prepared(place)
-            bare = measured(place, "inserts", processes, each)
-            charges = measured(place, "charges", processes, each)
+            bare = measured(place, inserting, processes, each)
+            charges = measured(place, charging, processes, each)
             spent = int(ledger.balance(DATASET, releases=0).total.spent)
             ledger.verify(DATASET)
         figures[database] = {"charges": charges, "inserts": bare, "ratio": bare["per_second"] / charges["per_second"]}

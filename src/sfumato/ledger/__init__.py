@@ -1,5 +1,6 @@
 """What has been spent, by whom, for what: SQLite by default, PostgreSQL for a team."""
 
+from sfumato.ledger.allowance import Allowance
 from sfumato.ledger.caps import Caps
 from sfumato.ledger.foresight import Ask, Foreseen, datasets_at, foresee, recall
 from sfumato.ledger.ledger import Ledger
@@ -9,6 +10,7 @@ from sfumato.ledger.records import Balance, Limit, Page, People, Release, Reserv
 from sfumato.ledger.standing import Menu, Standing
 
 __all__ = [
+    "Allowance",
     "Ask",
     "Balance",
     "Caps",

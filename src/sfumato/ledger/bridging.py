@@ -32,7 +32,7 @@ from sqlalchemy import Connection, insert, literal_column, select, update
 from sfumato.errors import InputError
 from sfumato.ledger import clock, log, log_leaves, schema
 from sfumato.ledger.database import Store
-from sfumato.ledger.limits import charge_limits
+from sfumato.ledger.limits import charge_limits, shared
 from sfumato.ledger.persons import hashes, key_of
 from sfumato.ledger.records import Limit
 from sfumato.ledger.requests import canonical, fingerprint_of
@@ -72,7 +72,7 @@ def bridge(store: Store, dataset: str, statement: Statement, *, person: object, 
         )
     with store.write() as connection:
         dataset_id = lock(connection, dataset)
-        limits = _limits(connection, dataset_id)
+        limits = shared(connection, dataset_id)
         who = hashes(key_of(connection, store.key, make=True, dataset_id=dataset_id), dataset, [person])[0]
         whose = f"{int(who['high']):016x}{int(who['low']):016x}"
         earlier = _entries(connection, dataset_id)
@@ -161,12 +161,6 @@ def _charge(
     connection.execute(update(schema.releases).where(schema.releases.c.id == release_id).values(done))
     log.append(connection, dataset_id, log_leaves.bridged({**row, **done, "id": release_id}, lines))
     return Bridged({cap: nano for cap, nano in charged.items() if nano}, passed)
-
-
-def _limits(connection: Connection, dataset_id: int) -> tuple[Limit, ...]:
-    table = schema.limits
-    query = select(table.c.kind, table.c.name, table.c.cap, table.c.spent).where(table.c.dataset_id == dataset_id)
-    return tuple(Limit(*row) for row in connection.execute(query.order_by(table.c.kind, table.c.name)))
 
 
 def _entries(connection: Connection, dataset_id: int) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.errors import BudgetError, InputError
+from sfumato.ledger.allowance import ALLOWANCE, OWN, both_or_none, name_of, whose
 from sfumato.ledger.records import Limit, People
 from sfumato.ledger.requests import readable
 from sfumato.ledger.standing import PERIODS, Menu
@@ -22,6 +23,8 @@ from sfumato.privacy.charge import Charge
 from sfumato.privacy.units import Epsilon, Nano, NanoArray, epsilon_text, positive_nano
 
 MAX_BIGINT = 2**63 - 1  # what a column without a cap can still count to
+_NEW_PERIOD = "open a new ledger period"
+_Refused = tuple[int, int, str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +45,7 @@ class Caps:
     dataset : str
         Its name in the ledger.
     limits : tuple of Limit
-        The single caps: on the total, on attributes, on recipients and on recipients together.
+        The single caps: on the total, on attributes, on recipients, on recipients together, and on an analyst's purpose.
     people : People or None
         The public roster and what its people have spent.
     menu : Menu or None
@@ -110,7 +113,7 @@ class Caps:
 
     def differing(self, other: Caps) -> list[str]:
         """Which kinds of cap are granted otherwise in `other`; what was spent does not matter."""
-        mine, theirs = ({(c.kind, c.name, c.cap) for c in caps.limits} for caps in (self, other))
+        mine, theirs = ({(c.kind, c.name, c.cap) for c in caps.limits if c.kind not in OWN} for caps in (self, other))
         different = sorted({kind for kind, _, _ in mine ^ theirs})
         if self.menu is None or other.menu is None:
             same = self.menu is other.menu and _same_grants(self.people, other.people)
@@ -118,11 +121,14 @@ class Caps:
             same = self.menu.same(other.menu)
         return different if same else [*different, "people"]
 
-    def check(self, charge: Charge, recipient: str | None = None) -> Price:
+    def check(
+        self, charge: Charge, recipient: str | None = None, *, analyst: str | None = None, purpose: str | None = None
+    ) -> Price:
         """What a charge asks of every cap, if all of them can pay.
 
         A charge that names no person groups costs everybody its total. One that names no attribute may concern all of
-        them, and a release to nobody in particular is seen by every recipient: both then pay the total.
+        them, and a release to nobody in particular is seen by every recipient: both then pay the total. So does the
+        allowance of an analyst, who must have one for that purpose.
 
         Parameters
         ----------
@@ -130,6 +136,8 @@ class Caps:
             What the release will cost at most.
         recipient : str, optional
             Who will see it; ``None`` is everybody.
+        analyst, purpose : str, optional
+            Who asks and what for: both or neither. Without them no allowance is charged.
 
         Raises
         ------
@@ -142,10 +150,13 @@ class Caps:
         attributes = {name: _whole(nano, f"attribute {name!r}") for name, nano in charge.attributes.items()}
         self._known("attribute", set(attributes))
         self._known("recipient", set() if recipient is None else {recipient})
+        own = self._own(analyst, purpose)
         asks = []
         for limit in self.limits:
             nano = total
-            if limit.kind == "attribute" and attributes:
+            if limit.kind in OWN:
+                nano = total if (limit.kind, limit.name) in own else Nano(0)
+            elif limit.kind == "attribute" and attributes:
                 nano = attributes.get(limit.name, Nano(0))
             elif limit.kind == "recipient" and recipient not in (None, limit.name):
                 nano = Nano(0)
@@ -156,17 +167,25 @@ class Caps:
             raise BudgetError(_sentence(refused))
         return price
 
-    def refusal(self, charge: Charge, recipient: str | None = None) -> str | None:
-        """The sentence with which `check` refuses a `charge` to a `recipient`, or ``None`` when it fits."""
+    def refusal(
+        self, charge: Charge, recipient: str | None = None, *, analyst: str | None = None, purpose: str | None = None
+    ) -> str | None:
+        """The sentence with which `check` refuses a `charge` to a `recipient` (by an `analyst`, for a `purpose`); ``None``
+        when it fits.
+        """
         try:
-            self.check(charge, recipient)
+            self.check(charge, recipient, analyst=analyst, purpose=purpose)
         except (BudgetError, InputError) as refused:
             return str(refused)
         return None
 
-    def after(self, charge: Charge, recipient: str | None = None) -> Caps:
-        """The caps once a `charge` to a `recipient` was paid; raises as `check` does when it does not fit."""
-        price = self.check(charge, recipient)
+    def after(
+        self, charge: Charge, recipient: str | None = None, *, analyst: str | None = None, purpose: str | None = None
+    ) -> Caps:
+        """The caps once a `charge` to a `recipient` (by an `analyst`, for a `purpose`) was paid; raises as `check` does when
+        it does not fit.
+        """
+        price = self.check(charge, recipient, analyst=analyst, purpose=purpose)
         limits = tuple(replace(limit, spent=Nano(limit.spent + nano)) for limit, nano in price.limits)
         if self.people is None or price.people is None:
             return replace(self, limits=limits)
@@ -181,6 +200,20 @@ class Caps:
                 f"Name one of those, or give {strange!r} a budget in a new ledger period"
             )
 
+    def _own(self, analyst: str | None, purpose: str | None) -> set[tuple[str, str]]:
+        """The caps of this analyst for this purpose, which pay; nobody spends without an allowance."""
+        both_or_none(analyst, purpose)
+        if analyst is None or purpose is None:
+            return set()
+        name = name_of(analyst, purpose)
+        own = {(c.kind, c.name) for c in self.limits if c.kind in OWN and whose(c.kind, c.name)[:2] == (analyst, purpose)}
+        if (ALLOWANCE, name) not in own:
+            raise BudgetError(
+                f"analyst '{analyst}' has no allowance for purpose '{purpose}' in '{self.dataset}'; ask an officer to grant "
+                "one. Nothing was spent"
+            )
+        return own
+
     def _people_pay(self, total: Nano, charge: NanoArray | None) -> NanoArray | None:
         if self.people is None and (self.menu is None or not self.menu.private):
             return None
@@ -194,23 +227,31 @@ class Caps:
             )
         return charge
 
-    def _short(self, price: Price) -> Iterator[tuple[int, int, str]]:
-        """The caps that cannot pay: what was asked, what is left, and whose it is."""
+    def _short(self, price: Price) -> Iterator[_Refused]:
+        """The caps that cannot pay: what was asked, what is left, whose it is, and what to do beside asking for less."""
         for limit, nano in price.limits:
             cap = MAX_BIGINT if limit.cap is None else limit.cap
-            if nano > cap - limit.spent:
-                whose = {
-                    "total": f"'{self.dataset}'",
-                    "together": f"all recipients of '{self.dataset}' together",
-                }.get(limit.kind, f"{limit.kind} '{limit.name}' of '{self.dataset}'")
-                yield nano, cap - limit.spent, f"of {epsilon_text(cap)} left for {whose}"
+            left = max(0, cap - limit.spent)  # an allowance may be lowered below what is spent
+            if nano > left:
+                held_by, otherwise = self._held_by(limit)
+                yield nano, left, f"of {epsilon_text(cap)} left for {held_by}", otherwise
         if self.people is not None and price.people is not None:
             worst = _worst_group(self.people, price.people)
             if worst is not None:
                 left = int(self.people.left[worst])
                 budget = epsilon_text(int(self.people.levels[worst]))
-                whose = f"of {budget} left for {self.people.whose(worst)} in '{self.dataset}'"
-                yield int(price.people[worst]), left, whose
+                held_by = f"of {budget} left for {self.people.whose(worst)} in '{self.dataset}'"
+                yield int(price.people[worst]), left, held_by, _NEW_PERIOD
+
+    def _held_by(self, limit: Limit) -> tuple[str, str]:
+        if limit.kind in OWN:
+            analyst, purpose, day = whose(limit.kind, limit.name)
+            held_by = f"analyst '{analyst}' and purpose '{purpose}' in '{self.dataset}'"
+            if day is None:
+                return held_by, "ask for a larger allowance"
+            return f"{held_by} on {day}", "ask again on the next day (UTC)"
+        named = {"total": f"'{self.dataset}'", "together": f"all recipients of '{self.dataset}' together"}
+        return named.get(limit.kind, f"{limit.kind} '{limit.name}' of '{self.dataset}'"), _NEW_PERIOD
 
 
 def _whole(nano: object, what: str) -> Nano:
@@ -229,14 +270,14 @@ def _worst_group(people: People, asked: NanoArray) -> int | None:
     return int(short[np.argmin(left[short] / asked[short])]) if short.size else None
 
 
-def _sentence(refused: Sequence[tuple[int, int, str]]) -> str:
+def _sentence(refused: Sequence[_Refused]) -> str:
     # The tightest cap is the one that would let the smallest share of its charge through.
-    asked, left, whose = min(refused, key=lambda r: Fraction(r[1], r[0]))
+    asked, left, held_by, otherwise = min(refused, key=lambda r: Fraction(r[1], r[0]))
     others = len(refused) - 1
     more = f" ({others} more cap{'s' * (others > 1)} would be passed)" if others else ""
     return (
-        f"asked ε {epsilon_text(asked)}, {epsilon_text(left)} {whose}{more}; "
-        "lower its epsilon or share, or open a new ledger period. Nothing was spent"
+        f"asked ε {epsilon_text(asked)}, {epsilon_text(left)} {held_by}{more}; "
+        f"lower its epsilon or share, or {otherwise}. Nothing was spent"
     )
 
 

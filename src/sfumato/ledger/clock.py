@@ -23,6 +23,15 @@ def written(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%MZ")
 
 
+def day_of(at: str) -> str:
+    """The day (UTC) of a minute as the ledger writes it.
+
+    >>> day_of("2026-11-15T19:03Z")
+    '2026-11-15'
+    """
+    return at[:10]
+
+
 def period_of(kind: str | None, at: str) -> str | None:
     """The calendar period (UTC) of a minute as the ledger writes it; ``None`` where nothing renews.
 

@@ -28,11 +28,15 @@ class Ask:
         What is asked, as canonical JSON or as a mapping that is written as such.
     recipient : str or None
         Who will see the result; ``None`` is everybody.
+    analyst, purpose : str or None
+        Whose allowance pays for it, where one does.
     """
 
     charge: Charge
     request: str | Mapping[str, Any]
     recipient: str | None = None
+    analyst: str | None = None
+    purpose: str | None = None
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,8 @@ def foresee(location: str | Path | None, caps: Caps, asks: Iterable[Ask]) -> lis
     if location is not None and not nothing_at(location):
         from sfumato.ledger import queries
 
-        known = queries.standing(location, caps, [(request, ask.recipient) for ask, request in asked])
+        own = {(a.analyst, a.purpose) for a, _ in asked if a.analyst is not None and a.purpose is not None}
+        known = queries.standing(location, caps, [(request, ask.recipient) for ask, request in asked], own)
         if known is not None:
             caps, stored = known
     seen: set[tuple[str, str | None]] = set()
@@ -155,7 +160,7 @@ def foresee(location: str | Path | None, caps: Caps, asks: Iterable[Ask]) -> lis
             said.append(Foreseen(paid=True, entry=entry))
             continue
         try:
-            caps = caps.after(ask.charge, ask.recipient)
+            caps = caps.after(ask.charge, ask.recipient, analyst=ask.analyst, purpose=ask.purpose)
         except (BudgetError, InputError) as refused:
             said.append(Foreseen(refusal=str(refused)))
             continue

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError
+from sfumato.ledger.allowing import Allowing
 from sfumato.ledger.logged import Logged
 from sfumato.ledger.reading import Reading
 from sfumato.ledger.records import Reservation
@@ -18,7 +19,6 @@ from sfumato.privacy.units import Epsilon
 
 if TYPE_CHECKING:
     from sfumato.ledger.bridging import Bridged
-    from sfumato.ledger.caps import Caps
     from sfumato.ledger.database import Store
     from sfumato.ledger.life import Life
     from sfumato.ledger.standing import Standing
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.statement import Statement
 
 
-class Ledger(Reading, Logged):
+class Ledger(Allowing, Reading, Logged):
     """What has been spent, in a SQLite file or a PostgreSQL database. Open one with `Ledger.open`.
 
     A Ledger holds no connection between calls: it may be shared by threads and used after a fork.
@@ -177,6 +177,8 @@ class Ledger(Reading, Logged):
         name: str | None = None,
         by: str | None = None,
         standing: Standing | int | None = None,
+        analyst: str | None = None,
+        purpose: str | None = None,
     ) -> Reservation:
         """Charge a release before it reads anything; on disk when this returns.
 
@@ -203,6 +205,8 @@ class Ledger(Reading, Logged):
         standing : Standing or int, optional
             For a living public roster and a charge per person group: the standing (or its version) whose cohorts the groups
             are. The charge is refused if people changed since.
+        analyst, purpose : str, optional
+            Whose allowance is charged the total, and for what: both or neither. What is returned at no cost is not charged.
 
         Raises
         ------
@@ -213,9 +217,8 @@ class Ledger(Reading, Logged):
         """
         from sfumato.ledger import reserve
 
-        return reserve.reserve(
-            self._store, dataset, charge, request=request, recipient=recipient, name=name, by=by, standing=standing
-        )
+        said: dict[str, Any] = {"recipient": recipient, "name": name, "by": by, "analyst": analyst, "purpose": purpose}
+        return reserve.reserve(self._store, dataset, charge, request=request, standing=standing, **said)
 
     def people(self, dataset: str) -> Life:
         """The people of a `dataset`: who joins, changes, withdraws, what was spent on each of them."""
@@ -242,30 +245,6 @@ class Ledger(Reading, Logged):
         from sfumato.ledger import reserve
 
         reserve.finish(self._store, reservation_id, state="failed", artefact=None)
-
-    def would_fit(self, dataset: str, charge: Charge, *, recipient: str | None = None) -> str | None:
-        """The sentence with which `reserve` would refuse a charge now, or ``None`` if it fits. Nothing is written.
-
-        `dataset`, `charge` and `recipient` are as in `reserve`. For charges one after the other, see `caps` and
-        `sfumato.ledger.foresee`.
-        """
-        return self.caps(dataset).refusal(charge, recipient)
-
-    def caps(self, dataset: str) -> Caps:
-        """Every cap of a `dataset` and what it has carried: a copy to ask "what if" with.
-
-        >>> import tempfile
-        >>> from sfumato.privacy.charge import Charge
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     ledger = Ledger.open(Path(folder) / "clinic.ledger")
-        ...     ledger.register("clinic", epsilon=1)
-        ...     ledger.caps("clinic").after(Charge.of("0.9")).refusal(Charge.of("0.4"))
-        "asked ε 0.4, 0.1 of 1 left for 'clinic'; lower its epsilon or share, or open a new ledger period. Nothing was
-        spent"
-        """
-        from sfumato.ledger import queries
-
-        return queries.caps(self._store, dataset)
 
     def find(self, dataset: str, request: str | Mapping[str, Any], *, recipient: str | None = None) -> Reservation | None:
         """The committed release that `reserve` would return at no cost, or ``None``. Nothing is written.

@@ -1,5 +1,7 @@
 """Raising the single caps by what a release costs: two statements, however many recipients and attributes there are.
 
+The caps of one analyst, a third: they are found by their names, so other analysts and other days cost nothing.
+
 The lines of a release are written first. One UPDATE then raises every cap by its own line, where that fits: what a total was
 raised by and what the line says it was raised by are the same number in the database, not two that a program keeps alike.
 It must hit as many caps as are asked to pay; if one is short, the caller's transaction goes back.
@@ -15,13 +17,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, func, insert, or_, select, update
 
 from sfumato.errors import LedgerError
 from sfumato.ledger import schema
+from sfumato.ledger.allowance import OWN
 from sfumato.ledger.records import Limit
 from sfumato.privacy.units import Nano
 
+SHARED = ("attribute", "recipient", "together", "total")
 EVERY = ""  # the name that stands for all caps of a kind
 Line = tuple[str, str, Nano]
 
@@ -33,12 +37,21 @@ def _line(name: object):  # type: ignore[no-untyped-def]  # SQLAlchemy's name fo
 
 
 _ASKED = func.coalesce(_line(schema.limits.c.name), _line(EVERY), 0)
-_RAISE = (
-    update(schema.limits)
-    .where(schema.limits.c.dataset_id == bindparam("dataset"), _ASKED > 0)
-    .where(or_(schema.limits.c.cap.is_(None), schema.limits.c.spent + _ASKED <= schema.limits.c.cap))
-    .values(spent=schema.limits.c.spent + _ASKED)
-)
+_OWN_ASKED = func.coalesce(_line(schema.limits.c.name), 0)
+
+
+def _raise(asked: ColumnElement[int], *which: ColumnElement[bool]):  # type: ignore[no-untyped-def]
+    table = schema.limits
+    return (
+        update(table)
+        .where(table.c.dataset_id == bindparam("dataset"), *which, asked > 0)
+        .where(or_(table.c.cap.is_(None), table.c.spent + asked <= table.c.cap))
+        .values(spent=table.c.spent + asked)
+    )
+
+
+_RAISE = _raise(_ASKED, schema.limits.c.kind.in_(SHARED))
+_RAISE_OWN = _raise(_OWN_ASKED, schema.limits.c.kind.in_(OWN), schema.limits.c.name.in_(bindparam("names", expanding=True)))
 
 
 def charge_limits(
@@ -53,10 +66,22 @@ def charge_limits(
     if not rows:
         return []
     connection.execute(insert(schema.charges), rows)
-    raised = connection.execute(_RAISE, {"dataset": dataset_id, "release": release_id})
-    if raised.rowcount != sum(nano > 0 for _, nano in asked):
+    here = {"dataset": dataset_id, "release": release_id}
+    raised = connection.execute(_RAISE, here).rowcount
+    own = [limit.name for limit, nano in asked if limit.kind in OWN and nano > 0]
+    if own:
+        raised += connection.execute(_RAISE_OWN, {**here, "names": own}).rowcount
+    if raised != sum(nano > 0 for _, nano in asked):
         raise LedgerError("a balance changed under the dataset's lock; nothing was spent, check the ledger")
     return rows
+
+
+def shared(connection: Connection, dataset_id: int) -> tuple[Limit, ...]:
+    """The caps of a dataset that hold for everybody, in order of kind and name."""
+    table = schema.limits
+    query = select(table.c.kind, table.c.name, table.c.cap, table.c.spent)
+    query = query.where(table.c.dataset_id == dataset_id, table.c.kind.in_(SHARED))
+    return tuple(Limit(*row) for row in connection.execute(query.order_by(table.c.kind, table.c.name)))
 
 
 def _lines(asked: Iterable[tuple[Limit, Nano]]) -> list[Line]:

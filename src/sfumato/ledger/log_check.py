@@ -17,14 +17,26 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, exists, select
+from sqlalchemy.exc import InvalidRequestError
 
 from sfumato.errors import LedgerError
 from sfumato.ledger import cohorts, log, log_leaves, log_rows, merkle, schema
+from sfumato.ledger.allowance import DAILY
 from sfumato.ledger.log import Leaf
 from sfumato.ledger.merkle import Node
 from sfumato.ledger.replay import fixed_charges
 
 _BATCH = 256
+_DAMAGED = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    zlib.error,
+    struct.error,
+    InvalidRequestError,
+)
 
 
 class Written:
@@ -211,6 +223,13 @@ def _check_allowances(connection: Connection, dataset_id: int, said: Written) ->
         raise unlike(said.dataset, "what analysts may spend is not what the log says")
     for (_, number), row in zip(leaves, rows, strict=True):
         said.take(log_leaves.allowance(row), number, what="what an analyst may spend")
+    # The cap in all is the newest grant's (`allowances.wrong`); that of a day is one that was granted, or what was spent.
+    table = schema.limits
+    days = connection.execute(select(table).where(table.c.dataset_id == dataset_id, table.c.kind == DAILY))
+    for day in days:
+        granted = {row["per_day"] for row in rows if day.name.endswith(f" {row['name']}")}
+        if not granted or day.cap not in granted | {day.spent}:
+            raise unlike(said.dataset, "what an analyst may spend in a day is not what the log says")
 
 
 @contextmanager
@@ -218,7 +237,9 @@ def readable(dataset: str) -> Iterator[None]:
     """Whatever a damaged row makes its reader say is an error of the ledger."""
     try:
         yield
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, zlib.error, struct.error) as error:
+    except LedgerError:
+        raise
+    except _DAMAGED as error:
         raise unlike(dataset, f"something cannot be read ({type(error).__name__})") from None
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, select
 
 from sfumato.errors import InputError
 from sfumato.ledger import schema
+from sfumato.ledger.allowance import OWN
 from sfumato.ledger.log import Leaf, Row, row_of, rows_in, rows_of
 from sfumato.ledger.requests import canonical, readable
 from sfumato.privacy.units import epsilon_text
@@ -35,7 +36,6 @@ KINDS = frozenset(
 """What the ledger itself writes; a note has another kind."""
 
 FINISH = ("state", "artefact", "finished_at")  # of a release: what is written when it ends
-PERSONAL = ("allowance", "daily")  # caps of single analysts: sealed, and in nobody else's certificate
 _LONGEST = 100_000
 
 
@@ -63,7 +63,7 @@ def about(connection: Connection) -> dict[str, str]:
 def limits_of(connection: Connection, dataset_id: int) -> list[Row]:
     """The caps that were registered, without what is spent of them."""
     table = schema.limits
-    here = (table.c.dataset_id == dataset_id) & table.c.kind.not_in(PERSONAL)
+    here = (table.c.dataset_id == dataset_id) & table.c.kind.not_in(OWN)
     return rows_of(connection, table, here, "spent")
 
 
@@ -78,7 +78,7 @@ def reserved(
     charged: Sequence[Row],
     standing: Sequence[Row] | None = None,
 ) -> Leaf:
-    """A charge: the release, its lines, and what people were charged."""
+    """A charge: the release, its lines, and what people were charged. An analyst's own caps are in nobody's certificate."""
     lines = list(lines)
     body = {
         "entry": int(release["id"]),
@@ -86,9 +86,7 @@ def reserved(
         "name": release.get("name"),
         "recipient": release.get("recipient"),
         "epsilon": _epsilon(release["total"]),
-        "charges": sorted(
-            [line["kind"], line["name"], _epsilon(line["nano"])] for line in lines if line["kind"] not in PERSONAL
-        ),
+        "charges": sorted([line["kind"], line["name"], _epsilon(line["nano"])] for line in lines if line["kind"] not in OWN),
         "reserved": release["reserved_at"],
     }
     rows = [row_of(schema.releases, release, *FINISH), *(row_of(schema.charges, line) for line in lines), *charged]

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, case, func, select
 from sfumato.errors import InputError
 from sfumato.ledger import schema
 from sfumato.ledger.caps import MAX_BIGINT
-from sfumato.ledger.limits import spelt_out
+from sfumato.ledger.limits import shared, spelt_out
 from sfumato.ledger.records import Page, Release
 from sfumato.privacy.units import Nano, epsilon_text
 
@@ -98,11 +98,10 @@ def _columns(*, whole: bool = False) -> list[Any]:
 
 
 def _names(connection: Connection, dataset_id: int) -> dict[str, list[str]]:
-    """The names of all caps of each kind."""
-    table = schema.limits
+    """The names of all caps of each kind for which one line may stand: not those of analysts and days."""
     names: defaultdict[str, list[str]] = defaultdict(list)
-    for kind, name in connection.execute(select(table.c.kind, table.c.name).where(table.c.dataset_id == dataset_id)).all():
-        names[kind].append(name)
+    for limit in shared(connection, dataset_id):
+        names[limit.kind].append(limit.name)
     return names
 
 

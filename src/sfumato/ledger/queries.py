@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, inspect, select
 
 from sfumato.errors import LedgerError
-from sfumato.ledger import cohorts, log_check, schema
+from sfumato.ledger import clock, cohorts, log_check, schema
+from sfumato.ledger.allowance import Allowance
+from sfumato.ledger.allowances import Pair, load, of_analyst
+from sfumato.ledger.allowances import wrong as wrong_allowances
 from sfumato.ledger.caps import MAX_BIGINT, Caps
 from sfumato.ledger.database import Store
 from sfumato.ledger.limits import adds_up, sums
@@ -48,6 +51,7 @@ def balance(store: Store, dataset: str, releases: int | None) -> Balance:
             attributes=tuple(by_kind["attribute"]),
             recipients=tuple(by_kind["recipient"]),
             people=granted.people,
+            allowances=tuple(load(connection, dataset_id, None, clock.day_of(clock.now()))),
             releases=Page() if releases == 0 else page(store, connection, dataset_id, limit=releases, most=BALANCE),
         )
 
@@ -78,10 +82,19 @@ def entry(store: Store, dataset: str, release_id: int) -> Release | None:
         return one(connection, find_dataset(connection, dataset), release_id)
 
 
-def caps(store: Store, dataset: str) -> Caps:
+def caps(store: Store, dataset: str, own: Collection[Pair]) -> Caps:
     """See `sfumato.ledger.Ledger.caps`."""
     with store.read() as connection:
-        return read_caps(connection, find_dataset(connection, dataset), dataset)[0]
+        return read_caps(connection, find_dataset(connection, dataset), dataset, own=own)[0]
+
+
+def allowances(store: Store, dataset: str, analyst: str | None) -> tuple[Allowance, ...]:
+    """See `sfumato.ledger.Ledger.allowances`."""
+    with store.read() as connection:
+        dataset_id, day = find_dataset(connection, dataset), clock.day_of(clock.now())
+        if analyst is None:
+            return tuple(load(connection, dataset_id, None, day))
+        return tuple(of_analyst(connection, dataset_id, analyst, day))
 
 
 def attributes(store: Store, dataset: str) -> tuple[str, ...]:
@@ -100,7 +113,7 @@ def find(store: Store, dataset: str, request: str | Mapping[str, Any], recipient
 
 
 def standing(
-    location: str | Path, asked: Caps, requests: Sequence[tuple[str, str | None]]
+    location: str | Path, asked: Caps, requests: Sequence[tuple[str, str | None]], own: Collection[Pair] = ()
 ) -> tuple[Caps, list[int | None]] | None:
     """Where a dataset stands: its caps, and the entry that paid for each request; ``None`` when it is not registered.
 
@@ -114,7 +127,8 @@ def standing(
         dataset_id = connection.execute(query).scalar()
         if dataset_id is None:
             return None
-        there = read_caps(connection, int(dataset_id), asked.dataset, lives=store.has_lives)[0]
+        own = own if own and inspect(connection).has_table(schema.allowances.name) else ()
+        there = read_caps(connection, int(dataset_id), asked.dataset, own=own, lives=store.has_lives)[0]
         check_same(there, asked)
         stored = [committed(connection, int(dataset_id), request, recipient) for request, recipient in requests]
         return there, [None if paid is None else paid.id for paid in stored]
@@ -125,8 +139,9 @@ def verify(store: Store, dataset: str) -> None:
     with store.read() as connection:
         dataset_id = find_dataset(connection, dataset)
         with log_check.readable(dataset):
-            log_check.check(connection, dataset_id, dataset)
             wrong = _not_adding_up(connection, dataset_id, dataset)
+            if not wrong:
+                log_check.check(connection, dataset_id, dataset)
     if wrong:
         raise LedgerError(
             f"the totals of {dataset!r} are not the sum of its charges ({', '.join(wrong)}): the ledger was changed "
@@ -139,6 +154,7 @@ def _not_adding_up(connection: Connection, dataset_id: int, dataset: str) -> lis
     added = sums(connection, dataset_id)
     granted, group = read_caps(connection, dataset_id, dataset)
     wrong = [f"{limit.kind} {limit.name}".strip() for limit in granted.limits if not adds_up(limit, added)]
+    wrong += wrong_allowances(connection, dataset_id, added)
     if isinstance(group, State):
         if not life_adds_up(connection, dataset_id):
             wrong.append("people")

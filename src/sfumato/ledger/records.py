@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.ledger.requests import question
 from sfumato.privacy.units import Nano, NanoArray, epsilon_text
+
+if TYPE_CHECKING:
+    from sfumato.ledger.allowance import Allowance
 
 SHOWN_LEVELS = 12  # a balance with more budget levels than this is summarised in as many ranges
 
@@ -49,9 +52,10 @@ class Limit:
     Attributes
     ----------
     kind : str
-        ``"total"``, ``"together"`` (all recipients), ``"attribute"`` or ``"recipient"``.
+        ``"total"``, ``"together"`` (all recipients), ``"attribute"``, ``"recipient"``; ``"allowance"`` and ``"daily"`` of an
+        analyst.
     name : str
-        Which attribute or recipient; empty for the other kinds.
+        Which attribute, recipient or allowance; empty for the other kinds.
     cap : Nano or None
         The most it may carry; ``None`` only records.
     spent : Nano
@@ -65,8 +69,8 @@ class Limit:
 
     @property
     def left(self) -> Nano | None:
-        """What the cap still allows."""
-        return None if self.cap is None else Nano(self.cap - self.spent)
+        """What the cap still allows: nothing where an allowance was lowered below what is spent."""
+        return None if self.cap is None else Nano(max(0, self.cap - self.spent))
 
     def to_dict(self) -> dict[str, Any]:
         """Exact decimals as text."""
@@ -279,6 +283,8 @@ class Balance:
         The public roster and what its people have spent; ``None`` for a private one that changes.
     releases : Page
         The newest releases, oldest first; ``releases.older`` says whether there are others.
+    allowances : tuple of Allowance
+        What each analyst may spend for each purpose.
     """
 
     dataset: str
@@ -288,6 +294,7 @@ class Balance:
     recipients: tuple[Limit, ...]
     people: People | None
     releases: Page
+    allowances: tuple[Allowance, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries and text, ready for JSON; many levels come as ranges."""
@@ -298,5 +305,6 @@ class Balance:
             "attributes": {limit.name: limit.to_dict() for limit in self.attributes},
             "recipients": {limit.name: limit.to_dict() for limit in self.recipients},
             "people": self.people.summary() if self.people else None,
+            "allowances": [allowance.to_dict() for allowance in self.allowances],
             **self.releases.to_dict(),
         }

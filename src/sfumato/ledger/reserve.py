@@ -10,16 +10,30 @@ spent. There is no way back from *reserved* but to *committed* or *failed*.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, insert, or_, select, update
 
 from sfumato.errors import InputError, LedgerError
-from sfumato.ledger import charges, choices, clock, cohorts, epochs, limits, log, log_leaves, menus, schema, states
+from sfumato.ledger import (
+    allowances,
+    charges,
+    choices,
+    clock,
+    cohorts,
+    epochs,
+    limits,
+    log,
+    log_leaves,
+    menus,
+    schema,
+    states,
+)
+from sfumato.ledger.allowance import OWN, both_or_none, name_of
 from sfumato.ledger.caps import Caps
 from sfumato.ledger.database import Store
-from sfumato.ledger.records import Limit, Reservation
+from sfumato.ledger.records import Reservation
 from sfumato.ledger.requests import canonical, fingerprint_of, readable
 from sfumato.ledger.standing import LivePeople, Menu, Standing
 from sfumato.ledger.state import State
@@ -46,23 +60,29 @@ def unknown(connection: Connection, dataset: str) -> LedgerError:
 
 
 def read_caps(
-    connection: Connection, dataset_id: int, dataset: str, *, lives: bool = True
+    connection: Connection, dataset_id: int, dataset: str, *, own: Collection[allowances.Pair] = (), lives: bool = True
 ) -> tuple[Caps, cohorts.Cohorts | State | None]:
     """The caps of a dataset as they stand, and its people as the database has them: cohorts, or the state of each person.
 
-    Ledgers of an older format have no `lives`.
+    Of allowances only those of the pairs of analyst and purpose in `own`. Ledgers of an older format have no `lives`.
     """
-    return _standing(connection, dataset_id, dataset, menus.load(connection, dataset_id) if lives else None)
+    menu = menus.load(connection, dataset_id) if lives else None
+    return _standing(connection, dataset_id, dataset, menu, own, clock.now())
 
 
 def _standing(
-    connection: Connection, dataset_id: int, dataset: str, menu: Menu | None
+    connection: Connection,
+    dataset_id: int,
+    dataset: str,
+    menu: Menu | None,
+    own: Collection[allowances.Pair],
+    now: str,
 ) -> tuple[Caps, cohorts.Cohorts | State | None]:
-    table = schema.limits
-    query = select(table.c.kind, table.c.name, table.c.cap, table.c.spent).where(table.c.dataset_id == dataset_id)
-    found = tuple(Limit(*row) for row in connection.execute(query).all())
+    found = limits.shared(connection, dataset_id)
+    for allowance in allowances.load(connection, dataset_id, own, clock.day_of(now)):
+        found += allowance.limits
     if menu is not None:
-        everybody = states.load(connection, dataset_id).entered(clock.period_of(menu.period, clock.now()))
+        everybody = states.load(connection, dataset_id).entered(clock.period_of(menu.period, now))
         return Caps(dataset, found, None if menu.private else LivePeople.of(everybody, menu), menu), everybody
     group = cohorts.load(connection, dataset_id)
     return Caps(dataset, found, None if group is None else group.people), group
@@ -78,9 +98,15 @@ def reserve(
     name: str | None,
     by: str | None,
     standing: Standing | int | None,
+    analyst: str | None,
+    purpose: str | None,
 ) -> Reservation:
     """See `sfumato.ledger.Ledger.reserve`."""
     asked_for = canonical(request)
+    both_or_none(analyst, purpose)
+    own = () if analyst is None or purpose is None else ((analyst, purpose),)
+    for pair in own:
+        name_of(*pair)
     for given, what in ((recipient, "a recipient"), (name, "a release"), (by, "whoever asks")):
         if given is not None:
             readable(given, what)
@@ -92,8 +118,9 @@ def reserve(
         menu = menus.load(connection, dataset_id)
         if menu is not None:
             _bound(connection, dataset_id, dataset, menu, charge, standing)
-        caps, group = _standing(connection, dataset_id, dataset, menu)
-        price = caps.check(charge, recipient)
+        now = clock.now()  # once, under the lock: the day that is charged is that of the release
+        caps, group = _standing(connection, dataset_id, dataset, menu, own, now)
+        price = caps.check(charge, recipient, analyst=analyst, purpose=purpose)
         row = {
             "dataset_id": dataset_id,
             "name": name,
@@ -103,10 +130,11 @@ def reserve(
             "asked_by": by,
             "total": price.total,
             "state": "reserved",
-            "reserved_at": clock.now(),
+            "reserved_at": now,
         }
         added = insert(schema.releases).values(row).returning(schema.releases.c.id)
         release_id = int(connection.execute(added).scalar_one())
+        allowances.settle(connection, dataset_id, [limit for limit in caps.limits if limit.kind in OWN])
         lines = limits.charge_limits(connection, dataset_id, release_id, price.limits)
         charged: list[log.Row] = []
         turned: list[log.Row] | None = None

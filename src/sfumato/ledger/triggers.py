@@ -35,6 +35,17 @@ _TAKEN_IN = (
 )
 
 
+# A cap of an analyst is what the newest grant says, or what is spent where that is more; a day's name begins with the day.
+_NOT_GRANTED = (
+    "NEW.kind IN ('allowance', 'daily') AND NOT EXISTS (SELECT 1 FROM ledger_allowances WHERE ledger_allowances.id ="
+    " (SELECT max(id) FROM ledger_allowances WHERE dataset_id = NEW.dataset_id"
+    " AND name = CASE NEW.kind WHEN 'daily' THEN substr(NEW.name, 12) ELSE NEW.name END)"
+    " AND NEW.cap {same} (CASE NEW.kind WHEN 'daily' THEN CASE WHEN per_day < NEW.spent THEN NEW.spent ELSE per_day END"
+    " ELSE CASE WHEN cap < NEW.spent THEN NEW.spent ELSE cap END END))"
+)
+_GRANTS = "the cap of an analyst is what was granted"
+
+
 def _changed(table: Table, *free: str) -> str:
     """True when any column but the ``free`` ones changes."""
     return " OR ".join(f"NEW.{c.name} {{differs}} OLD.{c.name}" for c in table.columns if c.name not in free)
@@ -44,7 +55,8 @@ def _changed(table: Table, *free: str) -> str:
 _UPDATES: tuple[tuple[Table, str, str], ...] = (
     (
         schema.limits,
-        f"NEW.spent < OLD.spent OR {_changed(schema.limits, 'spent')}",
+        f"NEW.spent < OLD.spent OR {_changed(schema.limits, 'spent', 'cap')}"
+        " OR (NEW.cap {differs} OLD.cap AND (OLD.kind NOT IN ('allowance', 'daily') OR NEW.spent <> OLD.spent))",
         "what was spent stays spent and caps do not change",
     ),
     (
@@ -91,7 +103,7 @@ def remove(connection: Connection) -> None:
     """Drop every trigger; only for a migration, which installs them again before its transaction ends."""
     for table in schema.metadata.sorted_tables:
         on = "" if connection.dialect.name == "sqlite" else f" ON {table.name}"
-        for name in ("keep", "keep_all", "replace", "change"):
+        for name in ("keep", "keep_all", "replace", "change", "grant", "regrant"):
             connection.execute(text(f"DROP TRIGGER IF EXISTS {table.name}_{name}{on}"))
 
 
@@ -111,6 +123,8 @@ def _sqlite() -> Iterator[str]:
         yield trigger("replace", "INSERT", table.name, exists, "a recorded line is not replaced")
     for table, when, why in _UPDATES:
         yield trigger("change", "UPDATE", table.name, when.format(differs="IS NOT"), why)
+    for name, event in (("grant", "INSERT"), ("regrant", "UPDATE OF cap")):
+        yield trigger(name, event, schema.limits.name, _NOT_GRANTED.format(same="IS"), _GRANTS)
 
 
 def _postgres() -> Iterator[str]:
@@ -142,6 +156,15 @@ def _postgres() -> Iterator[str]:
         yield trigger("keep_all", "TRUNCATE", table.name, "", "nothing is deleted", each="STATEMENT")
     for table, when, why in _UPDATES:
         yield trigger("change", "UPDATE", table.name, when.format(differs="IS DISTINCT FROM"), why)
+    granted = _NOT_GRANTED.format(same="IS NOT DISTINCT FROM")
+    yield (
+        "CREATE OR REPLACE FUNCTION ledger_keep_granted() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN IF {granted} THEN RAISE EXCEPTION 'sfumato ledger: {_GRANTS}'; END IF; RETURN NEW; END $$"
+    )
+    yield (
+        f"CREATE TRIGGER ledger_limits_grant BEFORE INSERT OR UPDATE OF cap ON {schema.limits.name} FOR EACH ROW "
+        "EXECUTE FUNCTION ledger_keep_granted()"
+    )
     for table, column in schema.VECTORS:
         # Vectors of distinct budgets hardly compress; trying costs more than writing them.
         yield f"ALTER TABLE {table.name} ALTER COLUMN {column} SET STORAGE EXTERNAL"

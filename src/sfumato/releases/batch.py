@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,9 +15,11 @@ from sfumato.releases.certificate import certificate
 from sfumato.releases.heads import seen_beforehand
 from sfumato.releases.keeping import fresh_budgets, warn_of
 from sfumato.releases.mistakes import at_release
+from sfumato.releases.outcomes import Outcome, StoppedError
 from sfumato.releases.pipeline import (
     HEAD_COUNTS,
     Priced,
+    at_once,
     charge_and_run,
     default_shares,
     fingerprint_of,
@@ -40,55 +42,6 @@ Progress = Callable[[str, str], None]
 
 def _quiet(_name: str, _step: str) -> None:
     """No progress shown."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one release of a plan.
-
-    Attributes
-    ----------
-    name : str
-        What the release is called.
-    folder : Path
-        Where it is.
-    certificate : dict
-        What was released, at which price and with which promise.
-    repeated : bool
-        Whether it was already paid for.
-    """
-
-    name: str
-    folder: Path
-    certificate: dict[str, Any]
-    repeated: bool
-
-    @property
-    def result(self) -> Result:
-        """The released figures, read from the folder."""
-        return folders.read_result(self.folder)
-
-
-class StoppedError(SfumatoError):
-    """A plan that stopped half-way.
-
-    Parameters
-    ----------
-    message : str
-        Why it stopped.
-
-    Attributes
-    ----------
-    outcomes : list of Outcome
-        What was released before.
-    name : str or None
-        The release that stopped it; None where none of them was begun after the head counts of a private roster.
-    """
-
-    def __init__(self, message: str, outcomes: list[Outcome], name: str | None) -> None:
-        super().__init__(message)
-        self.outcomes = outcomes
-        self.name = name
 
 
 def load(path: str | Path) -> Plan:
@@ -145,7 +98,7 @@ class PlanPreview(Sequence[Priced]):
         return next((p for p in self._priced if p.foreseen is not None and p.foreseen.refusal is not None), None)
 
 
-def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
+def preview(plan: Plan, *, source: Source = SECURE, analyst: str | None = None, purpose: str | None = None) -> PlanPreview:
     """Price and expected error of every applicable mechanism, against all caps, for the plan as a whole.
 
     Opens the schema, the roster and, if there is one, the ledger; never the table. Nothing is written.
@@ -156,18 +109,21 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
         What `load` read.
     source : Source
         Random bits of the release to come: what an experiment paid for does not pay for a private release.
+    analyst, purpose : str, optional
+        Whose allowance would be charged, and for what: both or neither.
 
     Returns
     -------
     PlanPreview
         A sequence of `Priced`, one for each release.
     """
+    whose = {"analyst": analyst, "purpose": purpose}
     roster = plan.roster()
     facts, counting = facts_of(plan, roster, source)
     requests = default_shares(plan.releases, roster is not None)
     engine = notes_of(plan.source, plan.table)
     if isinstance(roster, LivingRoster):
-        shown, said_of_people = preview_living(plan, facts, requests, source, counting)
+        shown, said_of_people = preview_living(plan, facts, requests, source, counting, **whose)
         return PlanPreview(shown, (*engine, *said_of_people))
     found = (*engine, *(() if facts.roster is None else facts.roster.findings()))
     priced = [] if counting is None else [counting]
@@ -176,7 +132,7 @@ def preview(plan: Plan, *, source: Source = SECURE) -> PlanPreview:
             item, notes = seen_beforehand(request, facts, counting)
         found = (*found, *(note for note in notes if note not in found))
         priced += [] if item is None else [item]
-    said = foresee(plan.ledger, _caps(plan, roster, facts), asks_of(plan, priced, facts, source))
+    said = foresee(plan.ledger, _caps(plan, roster, facts), asks_of(plan, priced, facts, source, **whose))
     fresh = fresh_budgets(plan.ledger, plan.dataset, [plan.home, plan.folder])
     return PlanPreview([replace(p, foreseen=f) for p, f in zip(priced, said, strict=True)], found, fresh)
 
@@ -195,6 +151,9 @@ def release(
     progress: Progress = _quiet,
     notice: Callable[[str], None] | None = None,
     by: str | None = None,
+    analyst: str | None = None,
+    purpose: str | None = None,
+    ending: Callable[[], None] = at_once,
 ) -> list[Outcome]:
     """Run the releases of a plan, each charged before it reads anything.
 
@@ -216,12 +175,17 @@ def release(
         Without one the latter is a `PrivacyWarning`, before anything is charged.
     by : str, optional
         Who asks, for the ledger.
+    analyst, purpose : str, optional
+        Whose allowance is charged, and for what: both or neither.
+    ending : callable
+        Called when a release that was charged is over, however it ended, before the ledger hears of it.
 
     Returns
     -------
     list of Outcome
     """
-    return _release(plan, [], only=only, source=source, progress=progress, notice=notice, by=by)
+    charged: dict[str, Any] = {"by": by, "analyst": analyst, "purpose": purpose, "ending": ending}
+    return _release(plan, [], only=only, source=source, progress=progress, notice=notice, charged=charged)
 
 
 def _release(
@@ -232,7 +196,7 @@ def _release(
     source: Source,
     progress: Progress,
     notice: Callable[[str], None] | None,
-    by: str | None,
+    charged: dict[str, Any],
 ) -> list[Outcome]:
     """`release`, once `before` was made: nothing, or the head counts that everything else is priced from."""
     roster = plan.roster()
@@ -244,7 +208,8 @@ def _release(
         bind(plan)
     # What people have left depends on what was released before: on a living roster nothing else is priced beside it.
     try:
-        seen = preview(only_this(plan, only) if living and only is not None else plan, source=source)
+        whose = {"analyst": charged["analyst"], "purpose": charged["purpose"]}
+        seen = preview(only_this(plan, only) if living and only is not None else plan, source=source, **whose)
     except SfumatoError as error:
         _stop(error, None, before)
     outcomes = [*before]
@@ -267,13 +232,13 @@ def _release(
     for item, table in zip(priced, tables, strict=True):
         try:
             current = again_priced(item, facts, ledger, plan.dataset)  # people stand where the release before left them
-            outcomes.append(carry_out(plan, current, table, ledger, source, progress, by))
+            outcomes.append(carry_out(plan, current, table, ledger, source, progress, **charged))
         except (SfumatoError, KeyboardInterrupt) as error:
             _stop(error, item.request.name, outcomes)
     if counting is None:
         return outcomes
     # The heads are counted now: price everything anew from them.
-    return _release(plan, outcomes, only=only, source=source, progress=progress, notice=notice, by=by)
+    return _release(plan, outcomes, only=only, source=source, progress=progress, notice=notice, charged=charged)
 
 
 def _folders_are_free(plan: Plan, asked: Sequence[Priced], only: str | None, source: Source, *, counted: bool) -> None:
@@ -309,9 +274,12 @@ def _stop(error: BaseException, name: str | None, outcomes: list[Outcome]) -> No
 
 
 def carry_out(
-    plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Source, progress: Progress, by: str | None
+    plan: Plan, priced: Priced, dataset: Any, ledger: Ledger, source: Source, progress: Progress, **charged: Any
 ) -> Outcome:
-    """Charge and make one release that was priced, into its folder; or bring back what was made before."""
+    """Charge and make one release that was priced, into its folder; or bring back what was made before.
+
+    `charged` is what `charge_and_run` hears of who asks.
+    """
     name = priced.request.name
     folder = folder_of(plan, priced)
     asked = request_text(priced, dataset_name=plan.dataset, source=source)
@@ -333,7 +301,7 @@ def carry_out(
         source=source,
         finish=finish,
         progress=lambda step: progress(name, step),
-        by=by,
+        **charged,
     )
     if done is None:
         return Outcome(name, *again(name, folder, dict(reservation.artefact or {})), repeated=True)

@@ -50,6 +50,10 @@ def silent(_: str) -> None:
     """No progress shown."""
 
 
+def at_once() -> None:
+    """The ledger hears how a release ended when it ends."""
+
+
 @dataclass(frozen=True, eq=False)
 class Priced:
     """A request with its offers, best first, and the one that will run. Made from public facts only.
@@ -263,10 +267,16 @@ def charge_and_run(
     finish: Callable[[Result, Reservation, str], dict[str, Any]],
     progress: Progress = silent,
     by: str | None = None,
+    analyst: str | None = None,
+    purpose: str | None = None,
+    ending: Callable[[], None] = at_once,
 ) -> tuple[Done | None, Reservation]:
     """Reserve, run, finish, commit. Returns None and the stored reservation when the same request was answered before.
 
+    The allowance of an `analyst` for a `purpose` is charged with everything else, where they are given.
     `finish` makes the release durable (an artefact folder, or nothing) and returns what the ledger should remember.
+    `ending` is called when a release that was charged is over, however it ended, before the ledger hears of it: where the
+    moment would tell something, it ends the process, and another one settles the release when its time has come.
     """
     request = request_text(priced, dataset_name=dataset_name, source=source)
     fingerprint = fingerprint_of(request)
@@ -286,6 +296,8 @@ def charge_and_run(
         recipient=priced.request.recipient,
         name=priced.request.name,
         by=by,
+        analyst=analyst,
+        purpose=purpose,
         **({} if priced.part is None else {"standing": priced.part.standing}),
     )
     if reservation.repeated:
@@ -300,10 +312,12 @@ def charge_and_run(
         result = run(priced, dataset, source=source)
     except Exception:
         # The words of the failure, and even its kind, may depend on the private table: neither is told nor kept.
+        ending()
         ledger.fail(reservation.id)
         if not source.private:  # an experiment, whose table is not private: whoever debugs it sees what went wrong
             raise
     except BaseException:  # Ctrl-C: the table may have been read
+        ending()
         ledger.fail(reservation.id)
         raise
     if result is None:  # raised here and not above, where the new error would carry the old one in __context__
@@ -312,6 +326,7 @@ def charge_and_run(
         step("writing the release")
         remembered = finish(result, reservation, fingerprint)
     except Exception as error:  # from here on everything is made of the released figures: the reason may be told
+        ending()
         ledger.fail(reservation.id)
         reason = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
         raise SfumatoError(
@@ -319,5 +334,6 @@ def charge_and_run(
             "read. Mend that and ask again: it will be charged again"
         ) from None
     step("committing")
+    ending()
     ledger.commit(reservation.id, remembered)
     return Done(priced, result, reservation, fingerprint), reservation

@@ -129,7 +129,7 @@ def _schema(path: Path | None, mistakes: Mistakes) -> Schema | None:
         document = mistakes.note(lambda: read_toml(path, "the schema file")) if path.is_file() else None
         for sentence in blanks_of(document or {}):
             mistakes.add(InputError(sentence))
-        for part in _parts_of_schema(document or {}) if mistakes.times == before else ():
+        for part in parts_of_schema(document or {}) if mistakes.times == before else ():
             mistakes.note(partial(Schema.from_mapping, part, what=str(path), folder=path.parent))
         if mistakes.times == before:
             mistakes.add(error)
@@ -148,7 +148,7 @@ def _blanks_of_schema(document: Mapping[str, Any], home: Path) -> list[str]:
         return [str(error)]
 
 
-def _parts_of_schema(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def parts_of_schema(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The unit and each column as a schema of its own."""
     columns = document.get("columns")
     if "unit" in document:
@@ -194,7 +194,7 @@ def _wrong_releases(releases: Sequence[Request], schema: Schema, facts: Facts | 
     wrong = set()
     for request in releases:
         before = mistakes.times
-        for read in _reads(request, schema):
+        for read in reads_of(request, schema):
             mistakes.note(partial(_at, request.name, read))
         if mistakes.times == before and facts is not None:
             mistakes.note(partial(_at, request.name, partial(price, request, facts)))
@@ -208,7 +208,7 @@ def _at(name: str, read: Any) -> None:
         read()
 
 
-def _reads(request: Request, schema: Schema) -> Iterator[Any]:
+def reads_of(request: Request, schema: Schema) -> Iterator[Any]:
     """What a request says about the schema, each thing by itself."""
     yield partial(schema.condition, request.where)
     given = request.parameters

@@ -59,12 +59,12 @@ def capped_in(plan: Plan, schema: Schema, roster: Roster | None) -> tuple[str, .
     return capped
 
 
-def asks_of(plan: Plan, priced: Sequence[Priced], facts: Facts, source: Source) -> list[Ask]:
-    """What the releases of a plan would ask of its ledger, in their order."""
+def asks_of(plan: Plan, priced: Sequence[Priced], facts: Facts, source: Source, **whose: str | None) -> list[Ask]:
+    """What the releases of a plan would ask of its ledger, in their order; `whose` allowance, if an analyst asks."""
     capped = capped_in(plan, facts.schema, facts.roster)
     named = [request_text(p, dataset_name=plan.dataset, source=source) for p in priced]
     costs = [to_attributes(ledger_charge(p), p, capped) for p in priced]
-    return [Ask(cost, text, p.request.recipient) for p, cost, text in zip(priced, costs, named, strict=True)]
+    return [Ask(cost, text, p.request.recipient, **whose) for p, cost, text in zip(priced, costs, named, strict=True)]
 
 
 def draws_on_people(plan: Plan, only: str | None = None) -> bool:

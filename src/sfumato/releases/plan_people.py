@@ -91,15 +91,19 @@ def ledger_of(plan: Plan, budgets: PersonBudgets | None) -> Ledger:
 
 def opened(location: str | Path, dataset: str, roster: Roster | None, **caps: Any) -> Ledger:
     """The ledger at `location`, with `dataset` registered under its caps; of a living roster the menu is one of them."""
+    ledger = Ledger.open(location, key=roster.key_file if isinstance(roster, LivingRoster) else None)
+    registered(ledger, dataset, roster, **caps)
+    return ledger
+
+
+def registered(ledger: Ledger, dataset: str, roster: Roster | None, **caps: Any) -> None:
+    """Register `dataset` in an open `ledger` under its caps; of a living roster the menu is one of them."""
     if not isinstance(roster, LivingRoster):
-        ledger = Ledger.open(location)
         ledger.register(dataset, **caps, private=roster is not None and roster.private)
-        return ledger
-    ledger = Ledger.open(location, key=roster.key_file)
+        return
     per_period = {name: as_epsilon(nano) for name, nano in roster.per_period} or None
     menu = {**caps, "people": roster.menu(), "living": True, "period": roster.period, "per_period": per_period}
     ledger.register(dataset, **menu, private=roster.private)
-    return ledger
 
 
 def person_column(plan: Plan, roster: LivingRoster) -> str:
@@ -121,12 +125,13 @@ def folder_of(plan: Plan, priced: Priced) -> Path:
 
 
 def preview_living(
-    plan: Plan, facts: Facts, requests: Sequence[Request], source: Source, counting: Priced | None
+    plan: Plan, facts: Facts, requests: Sequence[Request], source: Source, counting: Priced | None, **whose: str | None
 ) -> tuple[list[Priced], tuple[str, ...]]:
     """The releases priced one after the other, each for people as the one before would leave them. Nothing is written.
 
     One that nobody can pay for is refused by itself: it is shown at the price for people who had enough left.
     Where a private roster's heads have still to be counted, `counting` comes first, and what needs the counts is only tried.
+    `whose` allowance pays, where an analyst asks.
     """
     ledger, standing = _look(plan)
     capped = capped_in(plan, facts.schema, facts.roster)
@@ -136,7 +141,7 @@ def preview_living(
     if counting is not None:
         counting = charged_to_people(counting, standing)
         text = request_text(counting, dataset_name=plan.dataset, source=source)
-        asks.append(Ask(to_attributes(Charge(counting.chosen.charge.total), counting, capped), text, None))
+        asks.append(Ask(to_attributes(Charge(counting.chosen.charge.total), counting, capped), text, None, **whose))
         priced.append(counting)
         settled.append(None)
     for request in requests:
@@ -160,10 +165,11 @@ def preview_living(
         if known is None and item.part is not None:
             standing = item.part.after(item.chosen.charge)
             # What each cohort can pay is in the price already; only the caps that hold for all are left to ask.
-            asks.append(Ask(to_attributes(Charge(item.chosen.charge.total), item, capped), text, request.recipient))
+            cost = to_attributes(Charge(item.chosen.charge.total), item, capped)
+            asks.append(Ask(cost, text, request.recipient, **whose))
         priced.append(item)
         settled.append(known)
-    caps = None if ledger is None else replace(ledger.caps(plan.dataset), people=None)
+    caps = None if ledger is None else replace(ledger.caps(plan.dataset, **whose), people=None)
     said = iter([] if caps is None else foresee(None, caps, asks))
     foreseen = [next(said) if known is None else known for known in settled]
     notes = () if ledger is None else waiting(ledger.people(plan.dataset))

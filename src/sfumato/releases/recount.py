@@ -29,4 +29,4 @@ def count_heads(plan: Plan, *, source: Source = SECURE, progress: Progress = _qu
     bind(plan)
     table = plan.described(plan.schema(), roster)
     counting, ledger = next_counting(plan, roster, source)
-    return carry_out(plan, counting, table, ledger, source, progress, by)
+    return carry_out(plan, counting, table, ledger, source, progress, by=by)

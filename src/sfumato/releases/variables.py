@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -18,8 +19,8 @@ _SIGN = re.compile(r"\$(?:(\$)|\{([^}]*)\}|)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def expanded(text: str, where: str) -> str:
-    """`text` with the values of the variables that it names; `where` says in errors whose text it is.
+def expanded(text: str, where: str, environ: Mapping[str, str] | None = None) -> str:
+    """`text` with the values of the variables of `environ` that it names; `where` says in errors whose text it is.
 
     In a URL a value is escaped where a sign of it would end its part, so a password may hold any sign.
 
@@ -39,7 +40,7 @@ def expanded(text: str, where: str) -> str:
                 f"{where} has a dollar sign that names no variable; write ${{NAME}} for a variable of the environment, and "
                 "$$ for a dollar sign"
             )
-        known = os.environ.get(name)
+        known = (os.environ if environ is None else environ).get(name)
         if not known:
             raise InputError(
                 f"{where} names the variable ${{{name}}}, which is not set in the environment; set it before you call "

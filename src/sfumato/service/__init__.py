@@ -3,3 +3,7 @@
 Everything here works from public facts and the ledger. A private table is opened by `sfumato.service.runner` only, which is
 a process of its own. `sfumato serve` starts both.
 """
+
+from __future__ import annotations
+
+__all__: list[str] = []  # it is used through HTTP, `sfumato serve` and `sfumato.client`

@@ -33,10 +33,11 @@ class Service:
     @classmethod
     def opened(cls, settings: Settings) -> Service:
         """Open everything but private tables; made if it is not there."""
-        settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for folder in (settings.state, settings.keys):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return cls(
             settings,
             Store.opened(settings.database),
-            Ledger.open(settings.ledger, key=settings.state / "people.key"),
-            Sealer.opened(settings.state / "service.key"),
+            Ledger.open(settings.ledger, key=settings.keys / "people.key"),
+            Sealer.opened(settings.keys / "service.key"),
         )

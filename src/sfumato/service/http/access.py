@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 
 from sfumato.service.context import Service
+from sfumato.service.http.idempotency import begin
 from sfumato.service.http.problems import ProblemError
 from sfumato.service.roles import SECOND_FACTOR, Role, may
 
@@ -62,12 +63,14 @@ def allowed(action: str) -> Any:
     def check(caller: Anyone, request: Request, service: Here) -> Caller:
         if caller is None:
             raise ProblemError(401, "sign in, or send a token as Authorization: Bearer ...", {"WWW-Authenticate": "Bearer"})
+        request.state.account = caller.id  # for the log
         if not may(caller.role, action):
             raise ProblemError(
                 403, f"this needs another role than {caller.role}: see the table of roles in the documentation"
             )
         if caller.scopes is not None and action not in caller.scopes:
             raise ProblemError(403, f"this token may not do {action}; make one with that scope, or sign in")
+        begin(service, caller.id, request)  # a request that is sent again is answered before it asks for another code
         if action in SECOND_FACTOR:
             from sfumato.service.accounts.second_factor import confirm_code
 

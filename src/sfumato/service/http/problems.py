@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -25,6 +26,8 @@ _TITLES = {
 }
 MISSING = "there is none of this name that you may see; check the address"
 
+UNFORESEEN = "something went wrong that is not told here; the service's log has the time and the address"
+
 
 class ProblemError(Exception):
     """An answer that is an error.
@@ -37,11 +40,15 @@ class ProblemError(Exception):
         What was asked, what is there, what to do.
     headers : mapping, optional
         Headers of the answer.
+    mistakes : sequence of str
+        All that is wrong, where that is more than one thing.
     """
 
-    def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, detail: str, headers: dict[str, str] | None = None, *, mistakes: Sequence[str] = ()
+    ) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, headers
+        self.status, self.detail, self.headers, self.mistakes = status, detail, headers, tuple(mistakes)
 
 
 def missing() -> ProblemError:
@@ -60,7 +67,8 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(ProblemError)
     def _problem(_: Request, error: ProblemError) -> JSONResponse:
-        return answer(error.status, error.detail, error.headers)
+        more = {"mistakes": list(error.mistakes)} if error.mistakes else {}
+        return answer(error.status, error.detail, error.headers, **more)
 
     @app.exception_handler(SfumatoError)
     def _refused(_: Request, error: SfumatoError) -> JSONResponse:
@@ -79,4 +87,4 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     def _unforeseen(_: Request, error: Exception) -> JSONResponse:
-        return answer(500, "something went wrong that is not told here; the service's log has the time and the address")
+        return answer(500, UNFORESEEN)

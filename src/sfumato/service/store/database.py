@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, insert, make_url
 
 from sfumato.ledger.connections import connected
-from sfumato.service.store import schema
+from sfumato.service.store import schema, triggers
 
 
 def now() -> int:
@@ -45,6 +45,7 @@ class Store:
         store = cls(location)
         with store.write() as connection:
             schema.metadata.create_all(connection)
+            triggers.install(connection)
         return store
 
     @property

@@ -84,7 +84,7 @@ datasets = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
-    Column("source", Text, nullable=False),  # a name of the configuration's list, never a place
+    Column("source", Text, nullable=False, unique=True),  # a name of the configuration's list, never a place
     Column("schema", Text, nullable=False),  # TOML
     Column("people", Text),  # JSON: the keys of a plan's [people]
     Column("caps", Text, nullable=False),  # JSON: epsilon, attributes, recipients, together, rows
@@ -115,6 +115,7 @@ plans = Table(
     Column("state", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("submitted_at", BigInteger),
+    Column("preview", Text),  # JSON: what it would cost and promise when it was submitted
     CheckConstraint(
         "state IN ('draft', 'submitted', 'approved', 'refused', 'withdrawn', 'run')", name="service_plans_state"
     ),
@@ -165,11 +166,14 @@ jobs = Table(
     Column("beat_at", BigInteger),  # the runner lives
     Column("charging_at", BigInteger),  # from here on it cannot be cancelled
     Column("deliver_at", BigInteger),  # the slot at which its end, whatever it is, may be told
+    Column("windows", Text),  # JSON: when each of its releases starts, is settled and may be told
+    Column("mark", BigInteger),  # the ledger's last entry before this job charged anything
     Column("attempts", Integer, nullable=False, default=0),
     CheckConstraint("state IN ('waiting', 'running', 'finished', 'failed', 'cancelled')", name="service_jobs_state"),
     CheckConstraint("(plan_id IS NULL) <> (request IS NULL)", name="service_jobs_what"),
     Index("service_jobs_waiting", "state", "created_at", "id"),
     Index("service_jobs_pages", "account_id", "created_at", "id"),
+    Index("service_jobs_plan", "plan_id"),
 )
 
 # What was released: a folder in the state folder, told from `deliver_at` on.

@@ -1,0 +1,1 @@
+"""Running the service: health, metrics, logs, backups, the supervisor and the demo."""
