@@ -218,7 +218,10 @@ class Ledger(Allowing, Reading, Logged):
         from sfumato.ledger import reserve
 
         said: dict[str, Any] = {"recipient": recipient, "name": name, "by": by, "analyst": analyst, "purpose": purpose}
-        return reserve.reserve(self._store, dataset, charge, request=request, standing=standing, **said)
+        made = reserve.reserve(self._store, dataset, charge, request=request, standing=standing, **said)
+        if not made.repeated:
+            self._witnessed(dataset)
+        return made
 
     def people(self, dataset: str) -> Life:
         """The people of a `dataset`: who joins, changes, withdraws, what was spent on each of them."""

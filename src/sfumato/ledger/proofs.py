@@ -36,9 +36,9 @@ class Checkpoint:
         """For JSON."""
         return {"type": CHECKPOINT, "dataset": self.dataset, "size": self.size, "root": self.root}
 
-    def signed(self, keys: Keys) -> dict[str, Any]:
-        """With the minute, the key's id and a signature."""
-        return signed_json(keys, {**self.to_dict(), "at": clock.now()})
+    def signed(self, keys: Keys, at: str | None = None) -> dict[str, Any]:
+        """With the minute, this one or `at`, the key's id and a signature."""
+        return signed_json(keys, {**self.to_dict(), "at": at or clock.now()})
 
     @classmethod
     def from_dict(cls, found: Any) -> Checkpoint:
