@@ -41,9 +41,7 @@ def build(service: Service, people: int) -> list[Caller]:
     made = [Caller(fresh_id("account"), f"person {i}", "person") for i in range(CALLERS)]
     boss = Caller(fresh_id("account"), "custodian", "custodian")
     with service.store.write() as connection:
-        rows = [
-            {"id": c.id, "name": c.name, "role": c.role, "state": "active", "created_at": now()} for c in (*made, boss)
-        ]
+        rows = [{"id": c.id, "name": c.name, "role": c.role, "state": "active", "created_at": now()} for c in (*made, boss)]
         connection.execute(insert(schema.accounts), rows)
     dataset = make_dataset(service, boss, caps={})
     life = service.ledger.people("clinic")
@@ -109,7 +107,9 @@ def run(folder: Path, people: int, **places: str) -> None:
     service = Service.opened(settings)
     begun = time.perf_counter()
     callers = build(service, people)
-    print(f"{people:,} people, {RELEASES} releases, {WAITING:,} choices waiting: built in {time.perf_counter() - begun:.0f} s")
+    print(
+        f"{people:,} people, {RELEASES} releases, {WAITING:,} choices waiting: built in {time.perf_counter() - begun:.0f} s"
+    )
     app = create_app(service)
 
     def caller(request: Request) -> Caller:
