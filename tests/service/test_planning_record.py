@@ -37,16 +37,14 @@ def test_the_record_has_what_was_decided_and_charged(recorded, client_as):
     whole = recorded.get("/v1/datasets/clinic/record")
     assert whole.status_code == 200, whole.text
     found = whole.json()
-    assert [(p["name"], p["state"]) for p in found["plans"]] == [
-        ("first | plan", "approved"),
-        ("second", "refused"),
-        ("waits", "submitted"),
-    ]
-    first = found["plans"][0]
+    plans = {p["name"]: p for p in found["plans"]}
+    states = {name: p["state"] for name, p in plans.items()}
+    assert states == {"first | plan": "approved", "second": "refused", "waits": "submitted"}
+    first = plans["first | plan"]
     assert (first["price"], first["decision"]["reason"], first["decision"]["officer"]) == ("0.75", REASON, "officer")
     assert first["guarantee"].startswith("Whoever sees all of these releases")
     assert [r["price"]["epsilon"] for r in first["releases"]] == ["0.5", "0.25"]
-    assert found["plans"][2]["decision"] is None
+    assert plans["waits"]["decision"] is None
     assert found["purposes"] == ["care research"]
     assert [(a["analyst"], a["cap"]) for a in found["allowances"]] == [("ana", "0.1")]
     assert [(e["name"], e["total"], e["state"]) for e in found["entries"]] == [("over65", "0.005", "committed")]
