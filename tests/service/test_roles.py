@@ -58,7 +58,7 @@ keys.rotate             .       .          .        .        x
 
 WITH_A_CODE = {"plans.decide", "preapprovals.write", "allowances.grant", "keys.rotate"}
 
-OPEN = {"GET /v1/openapi.json"}
+OPEN = {"GET /v1/openapi.json", "GET /healthz", "GET /readyz", "GET /metrics"}
 """What answers somebody who is not signed in: the description, and the ways to sign in."""
 
 

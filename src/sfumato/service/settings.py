@@ -180,7 +180,7 @@ class Settings:
         return cls(state, **given)
 
     @classmethod
-    def read(cls, path: str | Path, environ: Mapping[str, str]) -> Settings:
+    def read(cls, path: str | Path, environ: Mapping[str, str], *, places: bool = True) -> Settings:
         """The settings in a file, with the environment over them.
 
         Parameters
@@ -189,6 +189,9 @@ class Settings:
             The TOML file. Paths in it are relative to its folder.
         environ : mapping
             The environment, `os.environ`.
+        places : bool
+            Whether to read where the sources lie. The web process does not: it knows their names, and neither their
+            places nor the secrets in them.
 
         Returns
         -------
@@ -201,7 +204,7 @@ class Settings:
         """
         from sfumato.service.settings_reading import read
 
-        return cls.in_folder(**read(Path(path), environ))
+        return cls.in_folder(**read(Path(path), environ, places=places))
 
     @property
     def hosts(self) -> tuple[str, ...]:

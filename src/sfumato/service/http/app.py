@@ -9,10 +9,10 @@ from fastapi import FastAPI, Request, Response
 
 from sfumato import __version__
 from sfumato.service.context import Service
+from sfumato.service.http import operations, problems
 from sfumato.service.http.description import DescribedAPI
 from sfumato.service.http.guarding import Guard
 from sfumato.service.http.idempotency import ReplayError
-from sfumato.service.http import operations, problems
 from sfumato.service.operations.metrics import Metrics
 from sfumato.service.operations.observing import Observing
 

@@ -28,7 +28,7 @@ SECURITY_HEADERS: Final[dict[str, str]] = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
-LARGER_BODIES: Final[list[tuple[re.Pattern[str], int]]] = []
+LARGER_BODIES: Final[list[tuple[re.Pattern[str], int]]] = [(re.compile(r"/v1/datasets/[^/]{1,80}/people"), 8_388_608)]
 """Addresses that take more than the limit for bodies, and how many bytes."""
 _ADDRESS_SHARE = 4  # one address may be a house full of people
 

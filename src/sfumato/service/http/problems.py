@@ -18,6 +18,7 @@ _TITLES = {
     403: "Not allowed",
     404: "There is no such thing here",
     405: "Not a method of this address",
+    408: "It took too long",
     409: "It does not fit what is there",
     413: "Too large",
     422: "Something in the request is not right",

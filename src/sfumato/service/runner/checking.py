@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, select
 from sfumato.errors import PrivacyError
 from sfumato.service.context import Service
 from sfumato.service.jobs.slots import asked_by
+from sfumato.service.planning.digests import digest_of
 from sfumato.service.store import schema
 
 
@@ -80,6 +81,16 @@ def _plan(connection: Connection, job: Row[Any], account: Row[Any]) -> list[dict
     if decision.plan_digest != plan.digest or digest_of(connection, plan) != plan.digest:
         raise PrivacyError("this plan is not the one that was approved; nothing was spent")
     found: list[dict[str, Any]] = json.loads(plan.releases)
+    return found
+
+
+def _request(
+    service: Service, connection: Connection, job: Row[Any], account: Row[Any], dataset: Row[Any]
+) -> dict[str, Any]:
+    """What an analyst asks, for nobody but themselves."""
+    found: dict[str, Any] = json.loads(job.request)
+    if account.role != "analyst" or found.get("recipient") != account.name or job.purpose is None:
+        raise PrivacyError("an analyst's request is for an analyst, to themselves and for a purpose; nothing was spent")
     return found
 
 
