@@ -84,7 +84,7 @@ def make(service: Service, runner: str, job_id: str, name: str | None, *, over: 
         return
     whose = {"by": found.by, "analyst": found.analyst, "purpose": found.purpose}
     with _unheard():
-        outcomes = release(plan, only=only, notice=lambda _: None, ending=over or _gone, **whose)
+        outcomes = release(plan, only=only, notice=lambda _: None, ending=over or _gone, ledger=service.ledger, **whose)
     for outcome in outcomes:  # it comes back only with what was paid for before
         near = _within(service.settings, job_id, outcome, service.ledger.keys)
         keep(service.store, service.settings, job_id, found.dataset.id, near, entry=near.certificate["reservation"])
