@@ -45,11 +45,11 @@ def _serve(folder: Path, host: str | None, port: int | None) -> None:
     screen.print(
         f"The dataset is {DATASET!r}, the analyst's purpose {PURPOSE!r}. One plan is approved, one waits.", markup=False
     )
-    run(made.config, host, port, started=lambda: _hints(made.accounts[3].name))
+    run(made.config, host, port, started=_hints)
 
 
-def _hints(analyst: str) -> None:
+def _hints(address: str) -> None:
     typer.echo("From Python, in another terminal:", err=True)
     typer.echo("  import sfumato.client", err=True)
-    typer.echo(f'  client = sfumato.client.connect("http://127.0.0.1:8000", name={analyst!r}, password=...)', err=True)
+    typer.echo(f'  client = sfumato.client.connect("{address}", name="ana", password=...)', err=True)
     typer.echo('  client.open("clinic", purpose="research").count(where="age >= 65", share="0.05")', err=True)

@@ -18,7 +18,7 @@ from sfumato.service.context import Service
 from sfumato.service.fresh import fresh_secret
 from sfumato.service.http.access import Caller
 from sfumato.service.people import bringing
-from sfumato.service.planning import datasets, decisions, plans
+from sfumato.service.planning import datasets, decisions, plans, previewing
 from sfumato.service.requesting import granting, preapprovals
 from sfumato.service.roles import Role
 from sfumato.service.settings import Settings
@@ -109,6 +109,7 @@ def demo_service(folder: Path, *, patients: int = PATIENTS) -> Demo:
     config, kept = folder / "sfumato.toml", folder / _ACCOUNTS
     if kept.exists():
         return Demo(config, tuple(DemoAccount(**one) for one in json.loads(kept.read_text(encoding="utf-8"))))
+    previewing.workers().warm()  # while the patients are written
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     people = _written(folder / "clinic", patients)
     config.write_text(CONFIG, encoding="utf-8")
