@@ -33,7 +33,9 @@ FEW = 50
 """Rows of a table of tiers; more of them are told as ranges."""
 
 
-def told(plan: AssembledPlan, notes: Sequence[str] = (), **whose: str | None) -> dict[str, Any]:
+def told(
+    plan: AssembledPlan, notes: Sequence[str] = (), *, analyst: str | None = None, purpose: str | None = None
+) -> dict[str, Any]:
     """The preview of a plan, ready for JSON.
 
     Parameters
@@ -42,10 +44,10 @@ def told(plan: AssembledPlan, notes: Sequence[str] = (), **whose: str | None) ->
         Whose source may be no place.
     notes : sequence of str
         What is to be said beside what is found: about the engine, for example.
-    **whose : str
-        The `analyst` and `purpose` whose allowance is asked too, where one does.
+    analyst, purpose : str, optional
+        Whose allowance is asked too, where an analyst asks.
     """
-    seen = preview(plan, **whose)
+    seen = preview(plan, analyst=analyst, purpose=purpose)
     paying = [p for p in seen if p.foreseen is None or not (p.foreseen.refusal or p.foreseen.paid)]
     total = sum(int(p.chosen.charge.total) for p in paying)
     refused = seen.refused
