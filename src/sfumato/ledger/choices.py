@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, func, insert, select
 
-from sfumato.ledger import schema
+from sfumato.ledger import log, log_leaves, schema
 from sfumato.ledger.packing import CHUNK, squeeze, widen
 from sfumato.ledger.persons import MEMBER
 from sfumato.ledger.state import GONE
@@ -82,9 +82,12 @@ def write(connection: Connection, dataset_id: int, chosen: Choices, lowering: ND
             part = order[start : start + CHUNK]
             some = chosen[which[part]]
             row = {"first": int(keys[part[0]]), "last": int(keys[part[-1]]), "lowers": int(lowering[which[part]].sum())}
-            rows.append({"dataset_id": dataset_id, **row, "entries": _packed(some)})
+            rows.append({"dataset_id": dataset_id, **row, "entries": _packed(some), "salt": log.fresh_salt()})
     if rows:
-        connection.execute(insert(schema.choices), rows)
+        added = insert(schema.choices).returning(schema.choices.c.id, sort_by_parameter_order=True)
+        numbers = connection.execute(added, rows).scalars().all()
+        written = [row | {"id": int(number)} for row, number in zip(rows, numbers, strict=True)]
+        log.append(connection, dataset_id, log_leaves.chosen(written))
 
 
 def _keys(chosen: Choices) -> NDArray[np.int64]:

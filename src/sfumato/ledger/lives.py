@@ -63,7 +63,7 @@ class Lives:
             raise InputError(f"missing is 'stay' or 'withdraw', got {missing!r}")
         with self._store.write() as connection:
             dataset_id = lock(connection, self._dataset)
-            key = persons.key_of(connection, self._store.key, make=True)
+            key = persons.key_of(connection, self._store.key, make=True, dataset_id=dataset_id)
             hashed = persons.hashes(key, self._dataset, listed)
             bringing.refuse_twice(hashed)
             menu = menus.load(connection, dataset_id)
@@ -158,7 +158,7 @@ class Lives:
             choices.write(connection, dataset_id, chosen, less)
 
     def _place(self, connection: Connection, dataset_id: int, person: Any, *, make: bool = False) -> tuple[Any, int]:
-        key = persons.key_of(connection, self._store.key, make=make)
+        key = persons.key_of(connection, self._store.key, make=make, dataset_id=dataset_id)
         hashed = persons.hashes(key, self._dataset, [person])
         return hashed, int(persons.places(connection, dataset_id, hashed)[0])
 
