@@ -18,11 +18,21 @@ from sfumato.service.http.app import create_app
 from sfumato.service.settings import Settings
 from sfumato.service.store import schema
 from sfumato.service.store.database import now
+from support.service_accounts import Clock, World
 
 
 @pytest.fixture
 def service(tmp_path: Path) -> Service:
-    return Service.opened(Settings.in_folder(tmp_path / "state", slot=1, secure_cookies=False, base_url="http://testserver"))
+    return Service.opened(
+        Settings.in_folder(
+            tmp_path / "state",
+            slot=1,
+            secure_cookies=False,
+            base_url="http://testserver",
+            password_time=1,
+            password_memory=64,
+        )
+    )
 
 
 @pytest.fixture
@@ -61,3 +71,11 @@ def client_as(app: Any, service: Service, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setattr("sfumato.service.accounts.second_factor.confirm_code", lambda *_: None)
     yield as_
     app.dependency_overrides.clear()
+
+
+@pytest.fixture
+def world(app: Any, service: Service, monkeypatch: pytest.MonkeyPatch) -> World:
+    """People who really sign in, against a clock that the test turns."""
+    clock = Clock()
+    monkeypatch.setattr("sfumato.service.store.database.now", clock)
+    return World(app, service, clock)

@@ -13,14 +13,14 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
+from support.service_cases import CASES
+from support.service_world import World
 
 import sfumato.service
 from sfumato.service.roles import ACTIONS, ROLES
-from support.service_cases import CASES
 from support.service_kinds import Call, Description, Place
 from support.service_routes import endpoints
 from support.service_watch import watching
-from support.service_world import World
 
 MARK = "zqxplanted"
 TRAVERSAL = (
@@ -93,7 +93,7 @@ def test_no_text_becomes_an_address(world: World, places):
     """Addresses of a socket that listens, in the spellings that some library or other would follow."""
     with socket.create_server(("127.0.0.1", 0)) as listening, watching(MARK) as watcher:
         listening.settimeout(0)
-        where = "127.0.0.1:{}".format(listening.getsockname()[1])
+        where = f"127.0.0.1:{listening.getsockname()[1]}"
         spelt = (
             f"http://{where}/{MARK}",
             f"postgresql://u:p@{where}/{MARK}",

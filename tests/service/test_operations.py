@@ -26,6 +26,13 @@ from sfumato.service.store import schema
 from sfumato.service.store.database import now
 
 HERE = ("127.0.0.1", 4711)
+AT = "http://127.0.0.1"
+
+
+@pytest.fixture
+def alone(service: Any) -> Any:
+    """The application of a service that only this machine can reach."""
+    return create_app(replace(service, settings=replace(service.settings, base_url=AT)))
 
 
 @pytest.fixture
@@ -70,19 +77,19 @@ def jobs_in(service: Any, *states: tuple[str, int | None]) -> None:
             connection.execute(insert(schema.jobs).values(job))
 
 
-def test_no_counter_moves_before_the_slot_of_a_job(app: Any, service: Any) -> None:
+def test_no_counter_moves_before_the_slot_of_a_job(alone: Any, service: Any) -> None:
     later = now() + 1000
     jobs_in(service, ("running", later), ("finished", later), ("failed", later), ("finished", now()), ("waiting", None))
     told = {"waiting": 1, "running": 3, "finished": 1, "failed": 0, "cancelled": 0}
     assert jobs_told(service) == told
-    page = TestClient(app, client=HERE).get("/metrics").text
+    page = TestClient(alone, AT, client=HERE).get("/metrics").text
     assert [line for line in page.splitlines() if line.startswith("sfumato_jobs{")] == [
         f'sfumato_jobs{{state="{state}"}} {number}' for state, number in told.items()
     ]
 
 
-def test_metrics_count_by_template_and_not_by_what_was_asked(app: Any) -> None:
-    client = TestClient(app, client=HERE, raise_server_exceptions=False)
+def test_metrics_count_by_template_and_not_by_what_was_asked(alone: Any) -> None:
+    client = TestClient(alone, AT, client=HERE, raise_server_exceptions=False)
     client.get("/v1/datasets/secret clinic?person=7")
     client.get("/nowhere/patient-7")
     client.get("/healthz")
@@ -138,8 +145,8 @@ def test_buckets_add_up() -> None:
 def test_metrics_are_for_this_machine_or_for_the_token(
     service: Any, settings: dict[str, Any], client: Any, headers: dict[str, str], may: bool
 ) -> None:
-    app = create_app(replace(service, settings=replace(service.settings, **settings)))
-    asked = TestClient(app, client=client).get("/metrics", headers=headers)
+    app = create_app(replace(service, settings=replace(service.settings, **{"base_url": AT} | settings)))
+    asked = TestClient(app, AT, client=client).get("/metrics", headers=headers)
     assert asked.status_code == (200 if may else 404)
 
 

@@ -57,7 +57,17 @@ keys.rotate             .       .          .        .        x
 
 WITH_A_CODE = {"plans.decide", "preapprovals.write", "allowances.grant", "keys.rotate"}
 
-OPEN = {"GET /v1/openapi.json"}
+OPEN = {
+    "GET /v1/openapi.json",
+    "GET /healthz",
+    "GET /readyz",
+    "GET /metrics",
+    "POST /v1/sign-in",
+    "POST /v1/join",
+    "POST /v1/set-password",
+    "POST /v1/oidc/start",
+    "GET /v1/oidc/callback",
+}
 """What answers somebody who is not signed in: the description, and the ways to sign in."""
 
 

@@ -140,6 +140,10 @@ def test_secrets_come_from_variables_and_files_and_are_never_shown(tmp_path: Pat
     settings = Settings.read(written(tmp_path, '[service]\nstate = "s"\n'), outside)
     assert settings.metrics_token == "whole-secret"
     assert "whole-secret" not in repr(settings) + str(InputError("whole-secret"))
+    web = Settings.read(written(tmp_path, text), named, places=False)
+    assert web.sources["far"].location == ""
+    only = '[service]\nstate = "s"\n[sources.far]\nlocation = "postgresql://ann:${PW}@host/clinic"\n'
+    assert list(Settings.read(written(tmp_path, only), {}, places=False).sources) == ["far"]  # it needs no secret of theirs
     with pytest.raises(InputError, match=r"names the variable \$\{PW\}, which is not set"):
         Settings.read(written(tmp_path, text), {})
 

@@ -18,7 +18,19 @@ from sfumato.errors import InputError
 
 __all__ = ["NAMES", "run_bench"]
 
-NAMES = ("noise", "tables", "scale", "ledger", "people", "histograms", "statistics", "attributes", "grids", "classify")
+NAMES = (
+    "noise",
+    "tables",
+    "scale",
+    "ledger",
+    "service",
+    "people",
+    "histograms",
+    "statistics",
+    "attributes",
+    "grids",
+    "classify",
+)
 """The experiments, one module each."""
 
 

@@ -24,6 +24,7 @@ from sfumato.cli import (
     plans,
     predict,
     profiles,
+    serve,
 )
 from sfumato.cli.app import app
 from sfumato.errors import SfumatoError
@@ -43,6 +44,7 @@ __all__ = [
     "plans",
     "predict",
     "profiles",
+    "serve",
 ]
 
 

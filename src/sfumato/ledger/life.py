@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.ledger.life_records import Epoch, Pending, Receipt
-from sfumato.ledger.standing import Standing
+from sfumato.ledger.standing import Menu, Standing
 from sfumato.privacy.units import Epsilon
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ class Life:
     def join(self, person: Any, grant: str | Epsilon) -> None:
         """Take a `person` in at the next epoch, with a `grant`: a tier of the menu or an ε of their own.
 
-        Who is there already changes what they grant; who withdrew comes back with what was spent on them before.
+        Who is there already changes what they grant; who withdrew comes back with what was spent on them before. What they
+        have already, or wait for already, changes nothing.
         """
         self._lives.join(person, grant)
 
@@ -134,6 +135,10 @@ class Life:
     def standing(self) -> Standing:
         """Who has what left, in cohorts of people alike; of a private roster only the menu."""
         return self._lives.standing()
+
+    def menu(self) -> Menu | None:
+        """What people may choose from, ``None`` where the roster is a fixed one; nobody is looked at."""
+        return self._lives.menu()
 
     def knows(self, person: Any) -> bool:
         """Whether this `person` is or was in the roster, or waits to join."""

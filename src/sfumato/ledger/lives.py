@@ -100,6 +100,10 @@ class Lives:
             now = states.load(connection, dataset_id).entered(clock.period_of(menu.period, clock.now()))
             return Standing.of(now, menu)
 
+    def menu(self) -> Menu | None:
+        with self._store.read() as connection:
+            return menus.load(connection, self._find(connection))
+
     def knows(self, person: Any) -> bool:
         with self._living() as (connection, dataset_id, _):
             hashed, place = self._place(connection, dataset_id, person)
@@ -113,7 +117,7 @@ class Lives:
             if place < 0 and waiting is None:
                 raise self._stranger()
             word = None if waiting is None else receipts.waiting_for(waiting, 0, menu)
-            who = receipts.Who(self._dataset, persons.spelt(person), place, word)
+            who = receipts.Who(self._dataset, persons.spelt(person), place, word, waiting)
             return receipts.receipt(connection, dataset_id, menu, who, part)
 
     def taking_part(self, release_id: int, people: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
@@ -142,15 +146,22 @@ class Lives:
             else:
                 amount, tier, cap = (int(column[0]) for column in menus.granted(menu, grant, 1))
             hashed, place = self._place(connection, dataset_id, person, make=newcomers)
-            if place < 0 and not newcomers and self._waiting(connection, dataset_id, hashed, place) is None:
+            waiting = self._waiting(connection, dataset_id, hashed, place)
+            if place < 0 and not newcomers and waiting is None:
                 raise self._stranger()
-            now = (
-                (0, GONE, FAR) if place < 0 else states.at_place(connection, dataset_id, place, ("grants", "tiers", "caps"))
-            )
+            now = (0, GONE, FAR)
+            if place >= 0:
+                grants, tiers, caps = states.at_place(connection, dataset_id, place, ("grants", "tiers", "caps"))
+                now = (grants, tiers, caps)
             if now[1] == GONE and place >= 0 and not newcomers and not leaves:
                 raise InputError(
                     f"this person withdrew from {self._dataset!r}; they can join again, with what was spent on them before"
                 )
+            due = now
+            if waiting is not None:
+                due = (int(waiting.grants[0]), int(waiting.tiers[0]), int(waiting.caps[0]))
+            if due == (amount, tier, cap):  # said twice: another line would say nothing new
+                return
             one = [np.array([value], dtype=np.int64) for value in (amount, tier, cap)]
             hashed["place"] = max(place, 0)
             chosen = Choices(hashed, np.array([place >= 0]), *one)

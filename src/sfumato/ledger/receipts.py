@@ -12,10 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, select
 
 from sfumato.errors import InputError
-from sfumato.ledger import clock, schema
+from sfumato.ledger import choices, clock, schema
+from sfumato.ledger.allowance import ALLOWANCE, whose
 from sfumato.ledger.choices import Choices
 from sfumato.ledger.life_records import Line, Receipt
 from sfumato.ledger.personal import Own, Paid, paid_by
@@ -47,12 +49,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Who:
-    """Whose receipt it is: `place` -1 is somebody who waits to join, `waiting` what they chose and is not in force yet."""
+    """Whose receipt it is: `place` -1 is somebody who waits to join, `waiting` what they chose and is not in force yet.
+
+    `choice` is the same as it is kept.
+    """
 
     dataset: str
     person: str
     place: int
     waiting: str | None
+    choice: Choices | None = None
 
 
 def waiting_for(waiting: Choices, which: int, menu: Menu) -> str:
@@ -96,9 +102,14 @@ def receipt(connection: Connection, dataset_id: int, menu: Menu, who: Who, part:
         withdrawn=code == GONE,
         withdrawn_at=own.left_at(),
         waiting=who.waiting,
+        waiting_lowers=who.choice is not None and bool(choices.lowers(who.choice, *_columns(grant, code, cap))[0]),
         epoch=epoch,
         older=older,
     )
+
+
+def _columns(*values: int) -> tuple[Any, ...]:
+    return tuple(np.array([value], dtype=np.int64) for value in values)
 
 
 def _possible(found: list[Paid], spent: int, *, whole: bool) -> bool:
@@ -112,15 +123,17 @@ def _possible(found: list[Paid], spent: int, *, whole: bool) -> bool:
 
 
 def _lines(connection: Connection, menu: Menu, found: list[Paid]) -> tuple[Line, ...]:
-    table, rows = schema.releases, {}
+    table, charges, rows, purposes = schema.releases, schema.charges, {}, {}
     columns = (table.c.id, table.c.name, table.c.recipient, table.c.reserved_at, table.c.state, table.c.request)
     numbers = [paid.release for paid in found]
     for start in range(0, len(numbers), _AT_ONCE):
-        query = select(*columns).where(table.c.id.in_(numbers[start : start + _AT_ONCE]))
-        rows.update({int(row.id): row for row in connection.execute(query)})
-    return tuple(_line(rows[paid.release], paid, menu.called(paid.tier)) for paid in found)
+        some = numbers[start : start + _AT_ONCE]
+        rows.update({int(row.id): row for row in connection.execute(select(*columns).where(table.c.id.in_(some)))})
+        own = select(charges.c.release_id, charges.c.name).where(charges.c.release_id.in_(some), charges.c.kind == ALLOWANCE)
+        purposes.update({int(number): whose(ALLOWANCE, name)[1] for number, name in connection.execute(own)})
+    return tuple(_line(rows[p.release], p, menu.called(p.tier), purposes.get(p.release)) for p in found)
 
 
-def _line(release: Any, paid: Paid, tier: str | None) -> Line:
+def _line(release: Any, paid: Paid, tier: str | None, purpose: str | None) -> Line:
     who = (int(release.id), release.name, release.recipient, release.reserved_at, release.state)
-    return Line(*who, paid.epoch, tier, paid.grant, paid.charged, *question(release.request))
+    return Line(*who, paid.epoch, tier, paid.grant, paid.charged, *question(release.request), purpose)

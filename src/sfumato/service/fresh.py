@@ -6,6 +6,7 @@ import hashlib
 import secrets
 
 _BYTES = 32
+_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 def fresh_id(kind: str) -> str:
@@ -16,6 +17,22 @@ def fresh_id(kind: str) -> str:
 def fresh_secret(prefix: str = "") -> str:
     """A secret of 256 bits as text: a session, a token, an invitation."""
     return prefix + secrets.token_urlsafe(_BYTES)
+
+
+def fresh_code() -> str:
+    """A code of 100 bits that people can type: five groups of four letters and digits, without I, L, O and U."""
+    letters = "".join(secrets.choice(_LETTERS) for _ in range(20))
+    return "-".join(letters[i : i + 4] for i in range(0, 20, 4))
+
+
+def read_code(typed: str) -> str:
+    """A code as `fresh_code` writes it, however it was typed.
+
+    >>> read_code(" 0abc dekl mnpq rstv wxyz")
+    '0ABC-DEK1-MNPQ-RSTV-WXYZ'
+    """
+    letters = "".join(typed.upper().split()).replace("-", "").translate(str.maketrans("OIL", "011"))
+    return "-".join(letters[i : i + 4] for i in range(0, len(letters), 4))
 
 
 def fresh_bytes(size: int = _BYTES) -> bytes:

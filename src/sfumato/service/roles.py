@@ -26,6 +26,7 @@ ACTIONS: Final[dict[str, frozenset[Role]]] = {
     "tokens.manage": EVERYBODY,
     # the person whose budget it is
     "me.read": _only("person"),
+    "me.link": _only("person"),
     "me.receipt": _only("person"),
     "me.grant": _only("person"),
     "me.withdraw": _only("person"),
@@ -45,6 +46,7 @@ ACTIONS: Final[dict[str, frozenset[Role]]] = {
     "plans.preview": _only("custodian", "officer"),
     "plans.submit": _only("custodian"),
     "plans.run": _only("custodian"),
+    "approvals.read": _only("officer"),
     "plans.decide": _only("officer"),
     "record.export": _only("officer"),
     # analysts

@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from sfumato.errors import InputError
+from sfumato.service.roles import EVERYBODY, ROLES
+
 
 @dataclass(frozen=True)
 class SourceSettings:
@@ -60,6 +63,13 @@ class OidcSettings:
     scopes: tuple[str, ...] = ("openid",)
     roles: tuple[str, ...] = ("person", "custodian", "officer", "analyst")
     new_accounts: str | None = None
+
+    def __post_init__(self) -> None:
+        unknown = sorted({*self.roles, *([] if self.new_accounts is None else [self.new_accounts])} - EVERYBODY)
+        if unknown:
+            raise InputError(f"[oidc] names {', '.join(unknown)}, which is no role; there are {', '.join(ROLES)}")
+        if self.new_accounts == "administrator" or self.new_accounts not in (None, *self.roles):
+            raise InputError("[oidc] new_accounts must be one of its roles, and not the administrator's")
 
 
 @dataclass(frozen=True)
@@ -180,7 +190,7 @@ class Settings:
         return cls(state, **given)
 
     @classmethod
-    def read(cls, path: str | Path, environ: Mapping[str, str]) -> Settings:
+    def read(cls, path: str | Path, environ: Mapping[str, str], *, places: bool = True) -> Settings:
         """The settings in a file, with the environment over them.
 
         Parameters
@@ -189,6 +199,9 @@ class Settings:
             The TOML file. Paths in it are relative to its folder.
         environ : mapping
             The environment, `os.environ`.
+        places : bool
+            Whether to read where the sources lie. The web process does not: it knows their names, and neither their
+            places nor the secrets in them.
 
         Returns
         -------
@@ -201,7 +214,7 @@ class Settings:
         """
         from sfumato.service.settings_reading import read
 
-        return cls.in_folder(**read(Path(path), environ))
+        return cls.in_folder(**read(Path(path), environ, places=places))
 
     @property
     def hosts(self) -> tuple[str, ...]:

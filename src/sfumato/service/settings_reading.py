@@ -59,7 +59,7 @@ class Environment(Mapping[str, str]):
         return len(self._given)
 
 
-def read(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+def read(path: Path, environ: Mapping[str, str], *, places: bool = True) -> dict[str, Any]:
     """The fields of `Settings` that a file and the environment give."""
     mistakes = Mistakes(gather=True)
     document = dict(read_toml(path, "the configuration"))
@@ -70,7 +70,7 @@ def read(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     found["file"] = path.resolve()
     if "state" not in found:
         mistakes.add(InputError(f"[service] needs `state`, the folder for databases and keys; write it, or set {_STATE}"))
-    found["sources"] = _sources(document.get("sources", {}), home, known, mistakes)
+    found["sources"] = _sources(document.get("sources", {}), home, known if places else None, mistakes)
     found["limits"] = Limits(**{k: v for k, v in sections["limits"].items() if v is not None})
     if (folder := sections["keys"].get("folder")) is not None:
         found["keys"] = folder
@@ -80,7 +80,10 @@ def read(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
         if lacking:
             mistakes.add(InputError(f"[oidc] needs {', '.join(lacking)} too; write them, or leave the section out"))
         else:
-            found["oidc"] = OidcSettings(**oidc)
+            try:
+                found["oidc"] = OidcSettings(**oidc)
+            except InputError as error:
+                mistakes.add(error)
     _together(found, mistakes)
     if mistakes.found:
         raise SettingsError(f"{path.name} cannot be used as it is:\n" + "\n".join(f"- {line}" for line in mistakes.found))
@@ -185,7 +188,7 @@ def _url(text: str, where: str) -> str:
     return text.rstrip("/")
 
 
-def _sources(given: Any, home: Path, environ: Environment, mistakes: Mistakes) -> dict[str, SourceSettings]:
+def _sources(given: Any, home: Path, environ: Environment | None, mistakes: Mistakes) -> dict[str, SourceSettings]:
     found = {}
     for name, table in (mistakes.note(lambda: table_of(given, "[sources]")) or {}).items():
         where = f"[sources.{name}]"
@@ -198,9 +201,14 @@ def _sources(given: Any, home: Path, environ: Environment, mistakes: Mistakes) -
     return found
 
 
-def _source(table: Mapping[str, Any], where: str, home: Path, environ: Environment, mistakes: Mistakes) -> SourceSettings:
+def _source(
+    table: Mapping[str, Any], where: str, home: Path, environ: Environment | None, mistakes: Mistakes
+) -> SourceSettings:
     check_keys(table, [k.name for k in SOURCE], where, mistakes)
-    location = _place(text_of(table, "location", where), f"{where} location", home, environ, False)
+    location = text_of(table, "location", where)
+    if environ is None:
+        return SourceSettings("")
+    location = _place(location, f"{where} location", home, environ, False)
     named = table.get("table")
     if named is not None and not (
         isinstance(named, str) or (isinstance(named, list) and named and all(isinstance(n, str) for n in named))

@@ -18,6 +18,7 @@ _TITLES = {
     403: "Not allowed",
     404: "There is no such thing here",
     405: "Not a method of this address",
+    408: "It took too long",
     409: "It does not fit what is there",
     413: "Too large",
     422: "Something in the request is not right",
@@ -73,7 +74,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(SfumatoError)
     def _refused(_: Request, error: SfumatoError) -> JSONResponse:
         status = 503 if isinstance(error, LedgerError) else 409 if isinstance(error, BudgetError | PrivacyError) else 422
-        return answer(status, str(error))
+        return answer(status, str(error), kind=type(error).__name__)
 
     @app.exception_handler(RequestValidationError)
     def _unreadable(_: Request, error: RequestValidationError) -> JSONResponse:

@@ -184,3 +184,11 @@ def _nothing(service: Service, row: Mapping[str, Any], roster: Any, caps: Mappin
         granted_by=roster,
         **caps,
     )
+
+
+def of_analyst(service: Service, analyst: str) -> set[str]:
+    """The datasets that an analyst has something to do with: a recipient by its caps, or somebody with an allowance."""
+    with service.store.read() as connection:
+        rows = connection.execute(select(_datasets.c.id, _datasets.c.name, _datasets.c.caps)).all()
+    named = {row.id for row in rows if analyst in (json.loads(row.caps).get("recipients") or {})}
+    return named | {row.id for row in rows if row.id not in named and service.ledger.allowances(row.name, analyst)}

@@ -152,14 +152,31 @@ def withdraw(service: Service, caller: Caller, plan_id: str) -> Row[Any]:
         return plan_of(connection, caller, plan_id)
 
 
-def previewed(service: Service, dataset: Row[Any], releases: Sequence[Any]) -> dict[str, Any]:
-    """The preview of releases from a dataset, made by a worker."""
+def previewed(
+    service: Service,
+    dataset: Row[Any],
+    releases: Sequence[Any],
+    *,
+    analyst: str | None = None,
+    purpose: str | None = None,
+) -> dict[str, Any]:
+    """The preview of releases from a dataset, made by a worker.
+
+    Parameters
+    ----------
+    service : Service
+    dataset : row
+        The dataset's line.
+    releases : sequence of mappings
+        The tables of a plan's ``[[release]]``.
+    analyst, purpose : str, optional
+        Whose allowance would be charged, and for what.
+    """
     source = service.settings.sources.get(dataset.source)
     scheme, url, _ = ("", "", "") if source is None else source.location.partition("://")
-    engine = scheme + url if url else None  # which engine it is may be told, where it lies may not
-    found: dict[str, Any] = workers().do(
-        service.settings, "preview", row=row_of(dataset), given=list(releases), engine=engine
-    )
+    given: dict[str, Any] = {"given": list(releases), "analyst": analyst, "purpose": purpose}
+    given["engine"] = scheme + url if url else None  # which engine it is may be told, where it lies may not
+    found: dict[str, Any] = workers().do(service.settings, "preview", row=row_of(dataset), **given)
     return found
 
 

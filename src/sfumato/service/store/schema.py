@@ -16,6 +16,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    func,
 )
 
 metadata = MetaData()
@@ -29,10 +30,8 @@ accounts = Table(
     Column("role", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("password", Text),  # argon2id
-    Column("failures", Integer, nullable=False, default=0),
-    Column("locked_until", BigInteger),
     Column("totp", Text),  # sealed
-    Column("totp_confirmed", Integer, nullable=False, default=0),
+    Column("totp_confirmed", Integer, nullable=False, default=0, server_default="0"),
     Column("totp_used", BigInteger),  # the last time step that was used: a code is good once
     Column("issuer", Text),
     Column("subject", Text),
@@ -40,7 +39,10 @@ accounts = Table(
     UniqueConstraint("issuer", "subject", name="service_accounts_oidc"),
     CheckConstraint("role IN ('person', 'custodian', 'officer', 'analyst', 'administrator')", name="service_accounts_role"),
     CheckConstraint("state IN ('active', 'disabled')", name="service_accounts_state"),
+    Index("service_accounts_pages", "created_at", "id"),
 )
+# "Alice" and "alice" are one name: a recipient must not be taken for another.
+Index("service_accounts_same_name", func.lower(accounts.c.name), unique=True)
 
 sessions = Table(
     "service_sessions",
@@ -57,13 +59,14 @@ tokens = Table(
     "service_tokens",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("account_id", ForeignKey("service_accounts.id"), nullable=False, index=True),
+    Column("account_id", ForeignKey("service_accounts.id"), nullable=False),
     Column("name", Text, nullable=False),
     Column("digest", Text, nullable=False, unique=True),
     Column("scopes", Text, nullable=False),  # JSON: the actions it may do
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger, nullable=False),
     Column("revoked_at", BigInteger),
+    Index("service_tokens_pages", "account_id", "created_at", "id"),
 )
 
 invitations = Table(
@@ -73,6 +76,7 @@ invitations = Table(
     Column("role", Text, nullable=False),
     Column("dataset_id", ForeignKey("service_datasets.id")),
     Column("person", Text),  # sealed
+    Column("account_id", ForeignKey("service_accounts.id"), index=True),  # whose password it sets; NULL makes an account
     Column("created_by", ForeignKey("service_accounts.id"), nullable=False),
     Column("expires_at", BigInteger, nullable=False),
     Column("used_by", ForeignKey("service_accounts.id")),
@@ -100,7 +104,18 @@ subjects = Table(
     Column("dataset_id", ForeignKey("service_datasets.id"), primary_key=True),
     Column("person", Text, nullable=False),  # sealed
     Column("digest", Text, nullable=False),
+    Column("chosen_at", BigInteger),  # when they last chose by themselves; from then on no custodian chooses for them
+    Column("chosen_times", Integer, nullable=False, default=0, server_default="0"),  # on that day
     UniqueConstraint("dataset_id", "digest", name="service_subjects_once"),
+)
+
+# When the next epoch is to be, where a custodian has said so.
+announcements = Table(
+    "service_announcements",
+    metadata,
+    Column("dataset_id", ForeignKey("service_datasets.id"), primary_key=True),
+    Column("next_epoch", Text, nullable=False),  # a day
+    Column("announced_by", ForeignKey("service_accounts.id"), nullable=False),
 )
 
 plans = Table(
@@ -216,13 +231,15 @@ replies = Table(
     Column("created_at", BigInteger, nullable=False),
 )
 
-# How often something was tried in a window of time, by account or address (digest).
+# How often something was tried, by account or address (keyed digest), and until when it may not be tried again.
 attempts = Table(
     "service_attempts",
     metadata,
     Column("bucket", Text, primary_key=True),
-    Column("window", BigInteger, primary_key=True),
-    Column("count", Integer, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("until", BigInteger),
+    Column("expires_at", BigInteger, nullable=False, index=True),
 )
 
 # Who did what, for the record: never with a value, only with identifiers.

@@ -1,0 +1,170 @@
+"""Backup and restore: whatever happens while it is made, the copy has no release without its charge."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from sqlalchemy import insert
+
+import sfumato as sf
+from sfumato.errors import InputError
+from sfumato.service.context import Service
+from sfumato.service.operations import backup
+from sfumato.service.operations.examining import examine
+from sfumato.service.settings import Settings
+from sfumato.service.store import schema
+from sfumato.tables import Numeric, Schema
+
+ROWS = pd.DataFrame({"age": list(range(20, 60))})
+SCHEMA = Schema({"age": Numeric(0, 99, bins=3)})
+
+
+class House:
+    """A service that releases, by hand, in the order in which the runner does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings = Settings.in_folder(folder)
+        self.service = Service.opened(self.settings)
+        account = {"id": "account_1", "name": "ann", "role": "custodian", "state": "active", "created_at": 1}
+        dataset = {"id": "d", "name": "clinic", "source": "s", "schema": "", "caps": "{}", "created_by": "account_1"}
+        with self.service.store.write() as connection:
+            connection.execute(insert(schema.accounts).values(account))
+            connection.execute(insert(schema.datasets).values(dataset | {"created_at": 1}))
+        self.table = sf.open(ROWS, schema=SCHEMA, name="clinic", epsilon=10, rows=40, ledger=self.settings.ledger)
+        self.made = 0
+
+    def release(self) -> None:
+        self.made += 1
+        about = {"dataset_id": "d", "account_id": "account_1", "request": "{}", "created_at": 1, "state": "finished"}
+        with self.service.store.write() as connection:
+            connection.execute(insert(schema.jobs).values(about | {"id": f"job_{self.made}"}))
+        result = self.table.count(where=f"age >= {self.made}", epsilon=0.1, name=f"n{self.made}")
+        folder = f"artefacts/job_{self.made}"
+        result.save(self.settings.state / folder)
+        digest = hashlib.sha256((self.settings.state / folder / "certificate.json").read_bytes()).hexdigest()
+        row = {"id": f"release_{self.made}", "job_id": f"job_{self.made}", "dataset_id": "d", "name": "n", "folder": folder}
+        entry = {"entry": result.receipt.entry, "digest": digest, "deliver_at": 1}
+        with self.service.store.write() as connection:
+            connection.execute(insert(schema.artefacts).values(row | entry))
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path / "state")
+
+
+def back(made: backup.Backup, state: Path) -> Service:
+    settings = Settings.in_folder(state)
+    backup.restore(settings, backup.read(made.folder))
+    return Service.opened(settings)
+
+
+def test_what_comes_back_is_whole_and_verifies(house: House, tmp_path: Path) -> None:
+    house.release()
+    made = backup.make(house.settings, tmp_path / "copy", with_keys=True)
+    found = examine(back(made, tmp_path / "elsewhere"))
+    assert (found.datasets, found.releases, found.wrong) == (1, 1, ())
+    assert examine(house.service) == found
+    assert all(p.stat().st_mode & 0o077 == 0 for p in (tmp_path / "copy").rglob("*"))
+
+
+def test_no_moment_of_a_backup_loses_a_charge(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release is made after each database was copied; in the copy each that shows has its charge."""
+    house.release()
+    copy = backup._copy_database
+    monkeypatch.setattr(backup, "_copy_database", lambda *given: (copy(*given), house.release()))
+    made = backup.make(house.settings, tmp_path / "copy", with_keys=True)
+    monkeypatch.undo()
+    restored = back(made, tmp_path / "elsewhere")
+    found = examine(restored)
+    assert (house.made, found.releases, found.wrong) == (3, 1, ())
+    assert len(list(restored.ledger.releases("clinic"))) == 2  # one charge more than there are releases
+
+
+def test_the_keys_stay_at_home_unless_they_are_asked_for(house: House, tmp_path: Path) -> None:
+    house.release()
+    made = backup.make(house.settings, tmp_path / "copy")
+    assert not made.with_keys
+    keys = {p.read_bytes() for p in house.settings.keys.rglob("*") if p.is_file()}
+    assert keys
+    assert not [p for p in made.folder.rglob("*") if p.is_file() and any(k in p.read_bytes() for k in keys)]
+    other = Settings.in_folder(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="without keys"):
+        backup.restore(other, made)
+    assert not Path(other.ledger).exists()
+    kept = replace(other, keys=house.settings.keys)
+    backup.restore(kept, made)
+    assert examine(Service.opened(kept)).wrong == ()
+
+
+def test_a_changed_backup_is_refused(house: House, tmp_path: Path) -> None:
+    house.release()
+    made = backup.make(house.settings, tmp_path / "copy", with_keys=True)
+    for path in [p for p in made.folder.rglob("*") if p.is_file() and p.name != backup.MANIFEST]:
+        before = path.read_bytes()
+        path.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
+        with pytest.raises(InputError, match="lost, changed"):
+            backup.read(made.folder)
+        path.unlink()
+        with pytest.raises(InputError, match="lost, changed"):
+            backup.read(made.folder)
+        path.write_bytes(before)
+    (made.folder / "extra").write_text("x")
+    with pytest.raises(InputError, match="not its own"):
+        backup.read(made.folder)
+    with pytest.raises(InputError, match="is not a backup"):
+        backup.read(tmp_path)
+
+
+def test_nothing_is_overwritten(house: House, tmp_path: Path) -> None:
+    house.release()
+    made = backup.make(house.settings, tmp_path / "copy", with_keys=True)
+    with pytest.raises(InputError, match="is there already"):
+        backup.make(house.settings, tmp_path / "copy")
+    with pytest.raises(InputError, match="is there already; stop the service"):
+        backup.restore(house.settings, made)
+    leftover = Settings.in_folder(tmp_path / "half")
+    leftover.state.mkdir()
+    Path(leftover.ledger + "-wal").write_bytes(b"an older one's")
+    with pytest.raises(InputError, match="is there already; stop the service"):
+        backup.restore(leftover, made)
+
+
+def test_a_backup_that_fails_leaves_nothing(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.release()
+    monkeypatch.setattr(backup, "now", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        backup.make(house.settings, tmp_path / "copies" / "copy")
+    assert list((tmp_path / "copies").iterdir()) == []
+
+
+def test_the_ledger_is_put_back_first(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.release()
+    made = backup.make(house.settings, tmp_path / "copy", with_keys=True)
+    put: list[str] = []
+    monkeypatch.setattr(backup, "_put", lambda source, target: put.append(target.name))
+    backup.restore(Settings.in_folder(tmp_path / "elsewhere"), made)
+    assert (put[0], put[-1]) == ("ledger.db", "service.db")
+
+
+def test_what_was_lost_or_changed_is_found(house: House) -> None:
+    house.release()
+    house.release()
+    first, second = (house.settings.state / f"artefacts/job_{n}" for n in (1, 2))
+    data = json.loads((first / "data.json").read_text())
+    (first / "data.json").write_text(json.dumps(data | {"value": 0}))
+    (second / "certificate.json").unlink()
+    said = "\n".join(examine(house.service).wrong)
+    assert "release release_1: data.json is as it was written: its digest is another one" in said
+    assert "release release_2: its folder is lost" in said
+
+
+def test_a_server_backs_itself_up(tmp_path: Path) -> None:
+    settings = Settings.in_folder(tmp_path / "s", ledger="postgresql://host/db")
+    with pytest.raises(InputError, match="pg_dump the service's database first and the ledger last"):
+        backup.make(settings, tmp_path / "copy")
