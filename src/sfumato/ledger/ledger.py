@@ -218,13 +218,16 @@ class Ledger(Allowing, Reading, Logged):
         from sfumato.ledger import reserve
 
         said: dict[str, Any] = {"recipient": recipient, "name": name, "by": by, "analyst": analyst, "purpose": purpose}
-        return reserve.reserve(self._store, dataset, charge, request=request, standing=standing, **said)
+        made = reserve.reserve(self._store, dataset, charge, request=request, standing=standing, **said)
+        if not made.repeated:
+            self._witnessed(dataset)
+        return made
 
     def people(self, dataset: str) -> Life:
         """The people of a `dataset`: who joins, changes, withdraws, what was spent on each of them."""
         from sfumato.ledger.life import Life
 
-        return Life(self._store, dataset)
+        return Life(self._store, dataset, after=self._witnessed)
 
     def commit(self, reservation_id: int, artefact: Mapping[str, Any] | str | Path) -> None:
         """Record that the release `reservation_id` is finished; the `artefact` is a mapping, or the path of its folder."""

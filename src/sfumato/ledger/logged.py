@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from sfumato.ledger.database import Store
-    from sfumato.ledger.proofs import Checkpoint, Consistency, Inclusion
+    from sfumato.ledger.proofs import Checkpoint, Consistency, Entry, Inclusion
     from sfumato.ledger.signing import Keys
 
 
@@ -25,7 +26,7 @@ class Logged:
     keys: Keys | None = None
     """The keys that sign its checkpoints, if it has any."""
     witness: Callable[[dict[str, Any]], None] | None = None
-    """Given every signed checkpoint before anybody else sees it, so that it can be kept where the database is not."""
+    """Given a signed checkpoint after each charge and note, before anybody sees what came of it: to be kept elsewhere."""
 
     def note(self, dataset: str, kind: str, body: Mapping[str, Any]) -> int:
         """Write something down that can be proved later, such as an approval; returns its place in the log.
@@ -44,7 +45,9 @@ class Logged:
 
         leaf = log_leaves.note(kind, body, clock.now())
         with self._store.write() as connection:
-            return log.append(connection, lock(connection, dataset), leaf)
+            number = log.append(connection, lock(connection, dataset), leaf)
+        self._witnessed(dataset)
+        return number
 
     def close(self, dataset: str, body: Mapping[str, Any]) -> int:
         """Take no more charges for a `dataset`, ever; the `body` says why. Returns the place of the entry.
@@ -72,13 +75,16 @@ class Logged:
         """The state of a `dataset`'s log, signed, as JSON. Keep it: a log that was rewritten does not fit it any more."""
         if self.keys is None:
             raise InputError("this ledger has no keys to sign with: Ledger.open(..., keys=...) or SFUMATO_SIGNING_KEYS")
-        made = self.checkpoint(dataset).signed(self.keys)
-        if self.witness is not None:
-            self.witness(made)
-        return made
+        return self.checkpoint(dataset).signed(self.keys)
 
     def inclusion(
-        self, dataset: str, index: int | None = None, *, entry: int | None = None, size: int | None = None
+        self,
+        dataset: str,
+        index: int | None = None,
+        *,
+        entry: int | None = None,
+        size: int | None = None,
+        upto: bool = False,
     ) -> Inclusion:
         """The proof that an entry is in a `dataset`'s log.
 
@@ -92,6 +98,9 @@ class Logged:
             the number of a release, for the entry with which it was charged.
         size : int, optional
             For the state of the log when it had so many entries.
+        upto : bool
+            Whether it is for the state of the log when this entry was the last one. That is what certificates have: what
+            was written while a release was made would tell how long it took.
         """
         from sfumato.ledger import proofs
 
@@ -101,7 +110,14 @@ class Logged:
             if index is None:
                 assert entry is not None
                 index = proofs.charge_index(connection, dataset_id, entry)
-            return proofs.inclusion(connection, dataset_id, dataset, index, size)
+            return proofs.inclusion(connection, dataset_id, dataset, index, index + 1 if upto else size)
+
+    def log_page(self, dataset: str, *, before: int | None = None, limit: int = 100) -> list[Entry]:
+        """Up to `limit` entries of a `dataset`'s log, oldest first: the last ones, or those `before` a place."""
+        from sfumato.ledger import proofs
+
+        with self._looking(dataset) as (connection, dataset_id):
+            return proofs.entries(connection, dataset_id, before, limit)
 
     def consistency(self, dataset: str, old: int, new: int | None = None) -> Consistency:
         """The proof that a `dataset`'s log of `new` entries (now, if it is not said) begins with that of `old` entries."""
@@ -112,14 +128,16 @@ class Logged:
 
     def proof(self, dataset: str, entry: int) -> dict[str, Any]:
         """What a certificate says about the log: the charge of release `entry` of a `dataset`, and that it is in there."""
-        found = self.inclusion(dataset, entry=entry)
+        found = self.inclusion(dataset, entry=entry, upto=True)
         made = found.to_dict()
         if self.keys is not None:
-            signed = found.checkpoint.signed(self.keys)
-            if self.witness is not None:
-                self.witness(signed)
-            made["checkpoint"] = signed
+            made["checkpoint"] = found.checkpoint.signed(self.keys, at=json.loads(found.body)["reserved"])
         return made
+
+    def _witnessed(self, dataset: str) -> None:
+        """Have the state of a log kept elsewhere, where somebody does that."""
+        if self.witness is not None and self.keys is not None:
+            self.witness(self.checkpoint(dataset).signed(self.keys))
 
     @contextmanager
     def _looking(self, dataset: str) -> Iterator[tuple[Connection, int]]:

@@ -290,8 +290,9 @@ def carry_out(
 
     def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
         about: dict[str, Any] = {"reservation": reservation.id, "fingerprint": fingerprint, "said_by": "the plan"}
+        about["log"] = ledger.proof(plan.dataset, reservation.id)
         made = certificate(priced, result, dataset=plan.dataset, notes=notes_of(plan.source, plan.table), **about)
-        return {**folders.stored(result, folders.write(folder, result, made)), "folder": str(folder)}
+        return {**folders.stored(result, folders.write(folder, result, made, keys=ledger.keys)), "folder": str(folder)}
 
     done, reservation = charge_and_run(
         priced,
@@ -304,5 +305,5 @@ def carry_out(
         **charged,
     )
     if done is None:
-        return Outcome(name, *again(name, folder, dict(reservation.artefact or {})), repeated=True)
+        return Outcome(name, *again(name, folder, dict(reservation.artefact or {}), keys=ledger.keys), repeated=True)
     return Outcome(name, folder, folders.read_certificate(folder) or {}, repeated=False)

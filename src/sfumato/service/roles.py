@@ -46,6 +46,7 @@ ACTIONS: Final[dict[str, frozenset[Role]]] = {
     "plans.preview": _only("custodian", "officer"),
     "plans.submit": _only("custodian"),
     "plans.run": _only("custodian"),
+    "approvals.read": _only("officer"),
     "plans.decide": _only("officer"),
     "record.export": _only("officer"),
     # analysts

@@ -73,6 +73,20 @@ def dataset_of(connection: Connection, name: str) -> Row[Any]:
     return found
 
 
+def dataset_for(service: Service, connection: Connection, caller: Caller, name: str) -> Row[Any]:
+    """The dataset of a name in a path, if it is the caller's business; what is not looks like what is missing (404).
+
+    A dataset is its custodian's, who registered it, and every officer's; an analyst's if they are a recipient of it or have
+    an allowance. Whoever else knows its name learns nothing, not even that it is there.
+    """
+    found = dataset_of(connection, name)
+    if caller.role == "custodian" and found.created_by != caller.id:
+        raise missing()
+    if caller.role == "analyst" and not concerns(service, found, caller.name):
+        raise missing()
+    return found
+
+
 def row_of(dataset: Any) -> dict[str, Any]:
     """What a worker needs of a dataset's line."""
     return {name: getattr(dataset, name) for name in ("name", "source", "schema", "people", "caps")}
@@ -184,3 +198,16 @@ def _nothing(service: Service, row: Mapping[str, Any], roster: Any, caps: Mappin
         granted_by=roster,
         **caps,
     )
+
+
+def of_analyst(service: Service, analyst: str) -> set[str]:
+    """The datasets that an analyst has something to do with: a recipient by its caps, or somebody with an allowance."""
+    with service.store.read() as connection:
+        rows = connection.execute(select(_datasets.c.id, _datasets.c.name, _datasets.c.caps)).all()
+    return {row.id for row in rows if concerns(service, row, analyst)}
+
+
+def concerns(service: Service, dataset: Any, analyst: str) -> bool:
+    """Whether an analyst has something to do with a dataset."""
+    named = analyst in (json.loads(dataset.caps).get("recipients") or {})
+    return named or bool(service.ledger.allowances(dataset.name, analyst))

@@ -20,7 +20,7 @@ from sfumato.privacy.source import SECURE
 from sfumato.privacy.units import Nano, NanoArray, epsilon_text
 from sfumato.releases.assumption import assumption
 from sfumato.releases.attribute_charges import attribute_charges, to_attributes
-from sfumato.releases.batch import PlanPreview, preview
+from sfumato.releases.batch import preview
 from sfumato.releases.certificate import charge_record, offer_record
 from sfumato.releases.pipeline import HEAD_COUNTS, Priced, request_text
 from sfumato.releases.plan_facts import asks_of, facts_of
@@ -33,7 +33,9 @@ FEW = 50
 """Rows of a table of tiers; more of them are told as ranges."""
 
 
-def told(plan: AssembledPlan, notes: Sequence[str] = (), **whose: str | None) -> dict[str, Any]:
+def told(
+    plan: AssembledPlan, notes: Sequence[str] = (), *, analyst: str | None = None, purpose: str | None = None
+) -> dict[str, Any]:
     """The preview of a plan, ready for JSON.
 
     Parameters
@@ -42,14 +44,15 @@ def told(plan: AssembledPlan, notes: Sequence[str] = (), **whose: str | None) ->
         Whose source may be no place.
     notes : sequence of str
         What is to be said beside what is found: about the engine, for example.
-    **whose : str
-        The `analyst` and `purpose` whose allowance is asked too, where one does.
+    analyst, purpose : str, optional
+        Whose allowance would be charged, and for what.
     """
+    whose: dict[str, Any] = {"analyst": analyst, "purpose": purpose}
     seen = preview(plan, **whose)
     paying = [p for p in seen if p.foreseen is None or not (p.foreseen.refusal or p.foreseen.paid)]
     total = sum(int(p.chosen.charge.total) for p in paying)
     refused = seen.refused
-    return finite(
+    found: dict[str, Any] = finite(
         {
             "price": epsilon_text(total),
             "guarantee": _together(paying, total),
@@ -58,9 +61,10 @@ def told(plan: AssembledPlan, notes: Sequence[str] = (), **whose: str | None) ->
             "waits_for_head_counts": seen.counting is not None,
             "findings": [*notes, *seen.findings],
             "releases": [_release(p) for p in seen],
-            **_left(plan, seen, paying),
+            **_left(plan, paying, whose),
         }
     )
+    return found
 
 
 def _release(priced: Priced) -> dict[str, Any]:
@@ -103,11 +107,11 @@ def _together(paying: Sequence[Priced], total: int) -> str:
     return promise.sentence().replace("this release", "all of these releases", 1)
 
 
-def _left(plan: AssembledPlan, seen: PlanPreview, paying: Sequence[Priced]) -> dict[str, Any]:
+def _left(plan: AssembledPlan, paying: Sequence[Priced], whose: dict[str, Any]) -> dict[str, Any]:
     """Every cap with what is left now and after the plan, and every tier with what it loses."""
     roster = plan.roster()
     ledger = Ledger.open(plan.ledger, create=False)
-    before = ledger.caps(plan.dataset)
+    before = ledger.caps(plan.dataset, **whose)
     if isinstance(roster, LivingRoster):
         capped = ledger.attributes(plan.dataset)
         before = replace(before, people=None)
@@ -116,18 +120,19 @@ def _left(plan: AssembledPlan, seen: PlanPreview, paying: Sequence[Priced]) -> d
                 to_attributes(Charge(p.chosen.charge.total), p, capped),
                 request_text(p, dataset_name=plan.dataset, source=SECURE),
                 p.request.recipient,
+                **whose,
             )
             for p in paying
         ]
         people = _tiers_of_living(plan, paying)
     else:
         facts, _ = facts_of(plan, roster, SECURE)
-        asks = asks_of(plan, paying, facts, SECURE)
+        asks = asks_of(plan, paying, facts, SECURE, **whose)
         people = None
     after = before
     for ask in asks:
         try:
-            after = after.after(ask.charge, ask.recipient)
+            after = after.after(ask.charge, ask.recipient, **whose)
         except (BudgetError, InputError):  # the preview has said so already, beside the release
             continue
     return {"left": _caps(before, after), "people": _tiers(before, after) if people is None else people}

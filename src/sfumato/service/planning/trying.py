@@ -198,16 +198,12 @@ def preview(
     row: Mapping[str, Any],
     given: list[Any],
     engine: str | None = None,
-    table: Any = None,
     analyst: str | None = None,
     purpose: str | None = None,
 ) -> dict[str, Any]:
-    """The preview of a plan; what cannot be previewed is a `SfumatoError` with all mistakes of it.
-
-    Where an `analyst` asks for a `purpose`, against their allowance too.
-    """
-    plan = assembled(settings, row, given)
-    return told(plan, () if engine is None else notes_of(engine, table), analyst=analyst, purpose=purpose)
+    """The preview of a plan; what cannot be previewed is a `SfumatoError` with all mistakes of it."""
+    notes = () if engine is None else notes_of(engine)
+    return told(assembled(settings, row, given), notes, analyst=analyst, purpose=purpose)
 
 
 def assembled(settings: Settings, row: Mapping[str, Any], given: list[Any]) -> AssembledPlan:

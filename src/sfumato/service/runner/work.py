@@ -20,6 +20,7 @@ from typing import Any, Final
 from sqlalchemy import insert
 
 from sfumato.errors import BudgetError, PrivacyError, SfumatoError
+from sfumato.ledger.signing import Keys
 from sfumato.privacy.source import SECURE
 from sfumato.releases.batch import Outcome, preview, release
 from sfumato.releases.folder import CERTIFICATE, write
@@ -84,7 +85,7 @@ def make(service: Service, runner: str, job_id: str, name: str | None, *, over: 
     with _unheard():
         outcomes = release(plan, only=only, notice=lambda _: None, ending=over or _gone, **whose)
     for outcome in outcomes:  # it comes back only with what was paid for before
-        near = _within(service.settings, job_id, outcome)
+        near = _within(service.settings, job_id, outcome, service.ledger.keys)
         keep(service.store, service.settings, job_id, found.dataset.id, near, entry=near.certificate["reservation"])
 
 
@@ -144,13 +145,13 @@ def _only(plan: Plan, name: str | None) -> str | None:
     return next((r.name for r in plan.releases if r.epsilon is None), None) if counting else None
 
 
-def _within(settings: Settings, job_id: str, outcome: Outcome) -> Outcome:
+def _within(settings: Settings, job_id: str, outcome: Outcome, keys: Keys | None) -> Outcome:
     """A release that was paid for before, in a folder of the service: one made from the command line lies elsewhere."""
     if outcome.folder.resolve().is_relative_to(settings.state.resolve()):
         return outcome
     folder = folder_of(settings, job_id) / outcome.name
-    plain = {key: value for key, value in outcome.certificate.items() if key != "files"}
-    return replace(outcome, folder=folder, certificate=write(folder, outcome.result, plain))
+    made = write(folder, outcome.result, outcome.certificate, keys=keys)
+    return replace(outcome, folder=folder, certificate=made)
 
 
 def _gone() -> None:
