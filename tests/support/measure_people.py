@@ -1,4 +1,4 @@
-"""How long the person's own calls take with a million people: ``python tests/support/measure_people.py [--postgres] [people]``.
+"""How long a person's own calls take with a million people: ``python tests/support/measure_people.py [--postgres] [people]``.
 
 One application in this process, with its middleware, SQLite files or a PostgreSQL server of its own; 40 releases in the
 ledger; 10,000 single choices that wait for the next epoch, as they do where people choose for themselves.
@@ -21,7 +21,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from fastapi import Request
 from fastapi.testclient import TestClient
 from sqlalchemy import insert
-from support.service_people import linked, make_dataset, spend
 
 from sfumato.ledger import choices, persons
 from sfumato.ledger.reserve import lock
@@ -32,6 +31,7 @@ from sfumato.service.http.app import create_app
 from sfumato.service.settings import Limits, Settings
 from sfumato.service.store import schema
 from sfumato.service.store.database import now
+from support.service_people import linked, make_dataset, spend
 
 RELEASES, WAITING, CALLERS = 40, 10_000, 300
 
@@ -82,7 +82,10 @@ def measured(name: str, calls: int, call: Callable[[int], Any]) -> None:
         assert answer.status_code == 200, answer.text
     p50, p95, p99 = (1000 * float(q) for q in np.quantile(took, [0.5, 0.95, 0.99]))
     busy = 1000 * float(np.quantile(worked, 0.95))
-    print(f"{name:24} p50 {p50:6.1f}  p95 {p95:6.1f}  p99 {p99:6.1f} ms; processor p95 {busy:6.1f} ms ({calls} calls)", flush=True)
+    print(
+        f"{name:24} p50 {p50:6.1f}  p95 {p95:6.1f}  p99 {p99:6.1f} ms; processor p95 {busy:6.1f} ms ({calls} calls)",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -132,8 +135,7 @@ def run(folder: Path, people: int, **places: str) -> None:
     measured("PUT grant", 300, lambda i: client.put(grant, json={"tier": tiers[i % 3]}, headers=of(i)))
     gone = {"confirm": "clinic"}
     measured("POST withdraw", 100, lambda i: client.post("/v1/me/clinic/withdraw", json=gone, headers=of(i)))
-    if hasattr(service, "keys"):
-        measured("GET statement", 50, lambda i: client.get("/v1/me/clinic/statement", headers=of(i)))
+    measured("GET statement", 50, lambda i: client.get("/v1/me/clinic/statement", headers=of(i)))
 
 
 if __name__ == "__main__":
