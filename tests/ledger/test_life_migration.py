@@ -35,7 +35,7 @@ def old(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_everything_stands_as_it_stood(old: str) -> None:
     assert version(old) == 2
     ledger = Ledger.open(old, create=False)
-    assert version(old) == schema.VERSION == 4
+    assert version(old) == schema.VERSION == 5
     balance = ledger.balance("clinic")
     assert balance.people is not None
     assert dict(zip(balance.people.names or (), balance.people.spent.tolist(), strict=True)) == SPENT

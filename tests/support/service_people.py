@@ -32,7 +32,7 @@ def make_dataset(service: Service, custodian: Any, name: str = "clinic", *, livi
         ledger_caps["recipients"] = RecipientBudgets.of(caps["recipients"])
     service.ledger.register(name, people=people, living=living, **ledger_caps, **given)
     dataset_id = fresh_id("dataset")
-    row = {"id": dataset_id, "name": name, "source": "clinic", "schema": "", "caps": json.dumps(caps)}
+    row = {"id": dataset_id, "name": name, "source": f"table of {name}", "schema": "", "caps": json.dumps(caps)}
     with service.store.write() as connection:
         connection.execute(insert(schema.datasets).values(**row, created_by=custodian.id, created_at=now()))
     return dataset_id

@@ -1,8 +1,9 @@
 """What a person lets their device tell, set once and kept anywhere: an ε and a t_j per attribute for each recipient.
 
 It is text that says nothing about the person but their wishes: a service may keep it for them, and the device reads it back.
-The device trusts where it came from no further than that: every release is priced against it in exact integers, and charged to
-the device's own ledger (`sfumato.attributes.profile`). A policy from elsewhere can be useless, but it grants no more than it says.
+The device trusts where it came from no further than that: every release is priced against it in exact integers, and charged
+to the device's own ledger (`sfumato.attributes.profile`). A policy from elsewhere can be useless, but it grants no more than
+it says.
 """
 
 from __future__ import annotations

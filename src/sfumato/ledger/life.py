@@ -86,6 +86,27 @@ class Life:
         """Take a `person` out, at the next release already. What was spent on them cannot be undone."""
         self._lives.withdraw(person)
 
+    def choose(self, person: Any, grant: str | Epsilon | None) -> Receipt | None:
+        """What a `person` chooses for themselves, and where they stand after it, in one transaction.
+
+        Parameters
+        ----------
+        person : int or str
+            Their identifier.
+        grant : str, ε or None
+            A tier of the menu by its name, an ε (not as text), or ``None`` to withdraw.
+
+        Returns
+        -------
+        Receipt or None
+            Without lines; ``None`` for somebody who withdraws and whom the dataset does not know.
+        """
+        return self._lives.choose(person, grant)
+
+    def summary(self, person: Any) -> Receipt | None:
+        """The receipt of a `person` without its lines, quickly; ``None`` for somebody whom the dataset does not know."""
+        return self._lives.summary(person)
+
     def bring(self, people: Sequence[Any] | NDArray[Any], grants: Any, *, missing: str = "stay") -> Pending:
         """Bring many people at once: new ones join, others change what they grant, both at the next epoch.
 

@@ -1,6 +1,6 @@
 """Keys that sign checkpoints and certificates: Ed25519, one file each, the newest one signs.
 
-A key's id is the beginning of the SHA-256 of its public half. A new key is signed by the one before it, so whoever trusts one
+A key's id is the beginning of the SHA-256 of its public half. A new key is signed by the one before it: who trusts one
 key can follow to its successors; what older keys signed stays valid. The folder belongs to whoever runs the ledger and lies
 apart from its database: somebody who can write to the database alone can sign nothing.
 
@@ -15,6 +15,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -29,7 +30,7 @@ from sfumato.ledger import clock
 ENVIRONMENT = "SFUMATO_SIGNING_KEYS"
 _JSON, _KEY = b"sfumato-signed-json-v1\0", b"sfumato-key-v1\0"
 _ID_LENGTH = 16
-_FILE = re.compile(r"\A(\d{6})-([0-9a-f]{16})\.json\Z")
+_FILE = re.compile(r"\A\d{6}\.json\Z")
 
 
 @dataclass(frozen=True)
@@ -87,25 +88,25 @@ class Keys:
     @property
     def current(self) -> str:
         """The id of the key that signs."""
-        return self._files()[-1][1]
+        return str(_read(self._files()[-1])["key_id"])
 
     def sign(self, data: bytes) -> Signature:
         """Sign bytes with the newest key; begin them with a word that says what they are."""
-        path, key_id = self._files()[-1]
-        return Signature(key_id, _private(_read(path), path).sign(data).hex())
+        path = self._files()[-1]
+        key = _read(path)
+        return Signature(key["key_id"], _private(key, path).sign(data).hex())
 
     def public(self) -> list[dict[str, Any]]:
         """The public halves, oldest first, each signed by the one before it: for whoever checks signatures."""
-        return [{k: v for k, v in _read(path).items() if k != "private"} for path, _ in self._files()]
+        return [{k: v for k, v in _read(path).items() if k != "private"} for path in self._files()]
 
     def rotate(self) -> str:
         """Make a new key that signs from now on; returns its id."""
         files = self._files()
-        return self._make(len(files) + 1, files[-1][0])
+        return self._make(len(files) + 1, files[-1])
 
-    def _files(self) -> list[tuple[Path, str]]:
-        found = ((path, _FILE.match(path.name)) for path in sorted(self.folder.iterdir()))
-        return [(path, match.group(2)) for path, match in found if match]
+    def _files(self) -> list[Path]:
+        return [path for path in sorted(self.folder.iterdir()) if _FILE.match(path.name)]
 
     def _make(self, number: int, before: Path | None) -> str:
         private = Ed25519PrivateKey.generate()
@@ -115,13 +116,10 @@ class Keys:
             earlier = _read(before)
             about["follows"] = earlier["key_id"]
             about["signature"] = _private(earlier, before).sign(_KEY + _canonical(about)).hex()
-        target = self.folder / f"{number:06d}-{about['key_id']}.json"
-        write_durably(target, json.dumps({**about, "private": private.private_bytes_raw().hex()}, indent=1) + "\n")
-        winner = self._files()  # another process may have made one at the same moment: the first by name is the one
-        same = [path for path, _ in winner if path.name.startswith(f"{number:06d}-")]
-        for path in same[1:]:
-            path.unlink(missing_ok=True)
-        return same[0].name[7 : 7 + _ID_LENGTH]
+        target = self.folder / f"{number:06d}.json"
+        text = json.dumps({**about, "private": private.private_bytes_raw().hex()}, indent=1) + "\n"
+        write_durably(target, text, replace=False)  # if another process made one at the same moment, that is the one
+        return str(_read(target)["key_id"])
 
 
 def keys_at(folder: str | Path | None) -> Keys | None:
@@ -170,8 +168,8 @@ def verify_signed(body: Mapping[str, Any], public_keys: Iterable[Mapping[str, An
     key_id = str(stated["key_id"])
     if key_id not in known:
         raise InputError(
-            f"this was signed with the key {key_id[:64]!r}, and the keys given are {', '.join(sorted(known)) or 'none'}; ask "
-            "the custodian for the present keys (GET /v1/keys) and check that one you know has signed the new one"
+            f"this was signed with the key {key_id[:64]!r}, and the keys given are {', '.join(sorted(known)) or 'none'}; "
+            "ask the custodian for the present keys (GET /v1/keys) and check that one you know has signed the new one"
         )
     plain = {k: v for k, v in body.items() if k != "signature"}
     if not _holds(known[key_id], str(stated["ed25519"]), _JSON + _canonical(plain)):
@@ -219,7 +217,7 @@ def _canonical(body: Mapping[str, Any]) -> bytes:
 
 def _holds(public: str, signature: str, data: bytes) -> bool:
     try:
-        if signature != signature.lower():  # one spelling only
+        if bytes.fromhex(signature).hex() != signature:  # one spelling only
             return False
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(bytes.fromhex(signature), data)
     except (InvalidSignature, ValueError):
@@ -244,18 +242,24 @@ def _private(found: Mapping[str, Any], path: Path) -> Ed25519PrivateKey:
     return key
 
 
-def write_durably(path: Path, text: str) -> None:
-    """Write a file that only its owner reads: whole or not at all, and on disk when this returns."""
+def write_durably(path: Path, text: str, *, replace: bool = True) -> None:
+    """Write a file that only its owner reads: whole or not at all, and on disk when this returns.
+
+    `replace` says whether it may take the place of another one; if not, that one stays.
+    """
     handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(draft, path)
-    except BaseException:
+        if replace:
+            os.replace(draft, path)
+        else:
+            with suppress(FileExistsError):
+                os.link(draft, path)
+    finally:
         Path(draft).unlink(missing_ok=True)
-        raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -1,13 +1,14 @@
 """A signed statement for one person: what they grant, what was spent on them and by what, as of a minute and a checkpoint.
 
 They keep it, and whoever they show it to can check it offline: the service's signature, that the lines add up to what was
-spent, that no line cost more than was granted then, and the checkpoint of the dataset's log, which must be part of every later
-one. A ledger that was set back, or from which a release was taken out, then disagrees with what people hold.
+spent, that no line cost more than was granted then, and the checkpoint of the dataset's log, which must be part of every
+later one. A ledger that was set back, or from which a release was taken out, then disagrees with what people hold.
 """
 
 from __future__ import annotations
 
 import html
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -172,6 +173,6 @@ def _granted(body: dict[str, Any]) -> Check:
 
 def _in_order(body: dict[str, Any]) -> Check:
     numbers = [line["release"] for line in body["lines"]]
-    rising = all(first < second for first, second in zip(numbers, numbers[1:], strict=False))
+    rising = all(first < second for first, second in itertools.pairwise(numbers))
     early = all(line["at"] <= body["at"] for line in body["lines"])
     return Check("order", rising and early, "oldest first, none after the statement" if rising and early else "out of order")

@@ -6,14 +6,18 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse
+from sqlalchemy import select
 
 from sfumato.attributes import DevicePolicy
 from sfumato.releases.receipts import question_in_words, receipt_page
 from sfumato.releases.statements import statement_page
+from sfumato.service.accounts import codes
+from sfumato.service.accounts.joining import checked_code
 from sfumato.service.http.access import Caller, Here, allowed
 from sfumato.service.http.paging import Listed, Page, packed, page
 from sfumato.service.http.person_models import (
     Chosen,
+    Code,
     DatasetPath,
     Grant,
     Leaving,
@@ -24,7 +28,7 @@ from sfumato.service.http.person_models import (
 )
 from sfumato.service.http.problems import ProblemError
 from sfumato.service.people import choosing, policies, telling
-from sfumato.service.people.linking import datasets_of, subject_of
+from sfumato.service.people.linking import datasets_of, link, subject_of
 from sfumato.service.people.standing import overview, summed
 from sfumato.service.store import schema
 
@@ -49,6 +53,21 @@ def my_datasets(caller: Annotated[Caller, allowed("me.read")], service: Here, as
         places = [subject_of(connection, service, caller.id, name) for name in names[:limit]]
         items = [Overview.model_validate(overview(service, connection, place)) for place in places]
     return Listed(items=items, older=packed([names[limit - 1]]) if len(names) > limit else None)
+
+
+@router.post("/me/invitations")
+def one_more_dataset(caller: Annotated[Caller, allowed("me.link")], service: Here, sent: Code) -> Overview:
+    """Use an invitation for another dataset, with the account that I have."""
+    invitation = checked_code(service, sent.code, caller.id)
+    with service.store.write() as connection:
+        if invitation.person is None or invitation.account_id is not None:
+            raise codes.not_a_code()
+        codes.use(connection, invitation, caller.id)
+        link(connection, service, caller.id, invitation)
+        name = connection.execute(
+            select(schema.datasets.c.name).where(schema.datasets.c.id == invitation.dataset_id)
+        ).scalar_one()
+    return my_place(caller, service, name)
 
 
 @router.get("/me/{dataset}")

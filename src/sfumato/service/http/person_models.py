@@ -39,6 +39,12 @@ class Grant(Sent):
         return self
 
 
+class Code(Sent):
+    """An invitation's code, as it was given."""
+
+    code: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+
+
 class Leaving(Sent):
     """That a person wants out, said explicitly: `confirm` is the name of the dataset."""
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row, delete, select
 
 from sfumato.ledger import Menu
 from sfumato.privacy.units import epsilon_text
+from sfumato.service.accounts import codes
 from sfumato.service.context import Service
 from sfumato.service.http.problems import ProblemError, missing
 from sfumato.service.people.choosing import in_turn
@@ -83,8 +84,6 @@ def invite(service: Service, account_id: str, dataset: str, people: Sequence[str
 
     Whether somebody is in the roster, or has an account already, makes no difference here.
     """
-    from sfumato.service.accounts import codes
-
     ends = database.now() + days * _DAY
     with service.store.write() as connection:
         row = _own(connection, account_id, dataset)
