@@ -4,8 +4,8 @@ import math
 import re
 from pathlib import Path
 
-from sfumato.bench.consent_pictures import in_hundred, sure_after
 from sfumato.demo import TIERS
+from sfumato.privacy.odds import in_hundred, sure_after
 
 DOCS = Path(__file__).parents[2] / "docs"
 

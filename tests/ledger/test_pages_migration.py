@@ -27,7 +27,7 @@ def old(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_everything_stands_as_it_stood_and_goes_on(old: str) -> None:
     assert version(old) == 3
     ledger = Ledger.open(old, create=False)
-    assert version(old) == schema.VERSION == 4
+    assert version(old) == schema.VERSION == 5
     assert [(r.id, r.state, r.name) for r in ledger.history("clinic")] == [(1, "committed", "over65"), (2, "failed", None)]
     shop = ledger.history("shop", limit=1)[0]
     assert ("recipient", "adnet", 10**8) in shop.charges

@@ -11,6 +11,7 @@ import sfumato as sf
 from sfumato.cli import app
 from sfumato.errors import InputError
 from sfumato.releases import verify
+from sfumato.releases.folder import certificate_text
 from sfumato.releases.pdf import browser, print_pdf
 from sfumato.tables import Categorical, Numeric, Schema
 
@@ -58,7 +59,7 @@ def test_the_csv_holds_the_figures(copy):
 def change(path, edit):
     made = json.loads(path.read_text(encoding="utf-8"))
     edit(made)
-    path.write_text(json.dumps(made), encoding="utf-8")
+    path.write_text(certificate_text(made), encoding="utf-8")
 
 
 def lower_epsilon(made):

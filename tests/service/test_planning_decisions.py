@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
+from sfumato.errors import LedgerError
 from sfumato.service.context import Service
 from sfumato.service.fresh import fresh_id
 from sfumato.service.planning import decisions
@@ -48,6 +49,30 @@ def test_an_officer_approves_and_says_why(client_as):
     assert officer.get("/v1/approvals").json()["items"] == []
     assert custodian.get(f"/v1/plans/{plan['id']}").json()["state"] == "approved"
     assert custodian.post(f"/v1/plans/{plan['id']}/withdraw").status_code == 409
+
+
+def test_each_decision_is_in_the_log_before_it_is_kept(client_as, service, monkeypatch):
+    """Where the ledger cannot be written nothing is decided; where the process ends after it, the officer decides again."""
+    plan = submitted(client_as("custodian"))
+    before = service.ledger.checkpoint("clinic").size
+    with monkeypatch.context() as patched:
+        patched.setattr(type(service.ledger), "note", _broken)
+        assert approve(client_as("officer"), plan).status_code == 503
+    shown = client_as("officer").get(f"/v1/approvals/{plan['id']}").json()
+    assert (shown["plan"]["state"], shown["decision"]) == ("submitted", None)
+    assert service.ledger.checkpoint("clinic").size == before
+    with monkeypatch.context() as patched:
+        answers = iter([None])  # nothing was decided yet; when it is asked again the process ends
+        patched.setattr(decisions, "decision_of", lambda *_: next(answers))
+        assert approve(client_as("officer"), plan).status_code == 500
+    assert service.ledger.checkpoint("clinic").size == before + 1
+    assert client_as("officer").get(f"/v1/plans/{plan['id']}").json()["state"] == "submitted"
+    assert approve(client_as("officer"), plan).status_code == 200
+    assert service.ledger.checkpoint("clinic").size == before + 2
+
+
+def _broken(*_: Any) -> None:
+    raise LedgerError("the disk is full")
 
 
 def test_a_replayed_decision_says_what_was_decided(client_as):
@@ -235,6 +260,20 @@ def test_sql_knows_an_officer_who_wrote_the_plan(written):
     with refused("not its author"):
         written.decide(plan, officer_id=written.id["author"])
     written.run(update(schema.accounts).where(mine).values(role="custodian"))
+
+
+def test_sql_is_not_fooled_by_a_table_of_the_same_name(written):
+    """Anybody may make a temporary table, and an unqualified name finds it first."""
+    plan = written.plan()
+    row = {"plan_id": plan, "plan_digest": "d", "officer_id": written.id["author"], "decision": "approved"}
+    with refused("not its author"), written.store.write() as connection:
+        connection.execute(text("CREATE TEMPORARY TABLE service_accounts (id TEXT, role TEXT, state TEXT)"))
+        officer = {"id": written.id["author"]}
+        connection.execute(text("INSERT INTO service_accounts VALUES (:id, 'officer', 'active')"), officer)
+        made = "CREATE TEMPORARY TABLE service_plans (id TEXT, state TEXT, digest TEXT, author_id TEXT)"
+        connection.execute(text(made))
+        connection.execute(text("INSERT INTO service_plans VALUES (:id, 'submitted', 'd', 'nobody')"), {"id": plan})
+        connection.execute(insert(schema.decisions).values(row | {"reason": "r", "decided_at": now()}))
 
 
 def test_sql_keeps_decisions(written):

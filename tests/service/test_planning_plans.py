@@ -45,6 +45,11 @@ def test_a_source_has_one_budget(client_as):
         second = custodian.post("/v1/datasets", json=CLINIC | {"name": "clinic two", "source": source})
         assert second.status_code == 409
         assert "second budget" in second.json()["detail"]
+        assert "'clinic'" in second.json()["detail"]
+        stranger = client_as("custodian", "colleague").post("/v1/datasets", json=CLINIC | {"name": "two", "source": source})
+        assert (stranger.status_code, "'clinic'" in stranger.text) == (409, False)
+    taken = client_as("custodian", "colleague").post("/v1/datasets", json=CLINIC)
+    assert (taken.status_code, "schema" in taken.text) == (409, False)
 
 
 def test_a_dataset_that_the_ledger_knows_with_other_caps_is_refused(client_as, service):
@@ -160,7 +165,8 @@ def test_a_draft_is_its_authors(client_as):
     assert theirs.post(f"{address}/submit", json={"digest": plan["digest"]}).status_code == 404
     assert theirs.post(f"{address}/withdraw").status_code == 404
     assert mine.post(f"{address}/submit", json={"digest": plan["digest"]}).status_code == 200
-    assert [p["id"] for p in theirs.get("/v1/plans").json()["items"]] == [plan["id"]]
+    assert theirs.get("/v1/plans").json()["items"] == []
+    assert [p["id"] for p in officer.get("/v1/plans").json()["items"]] == [plan["id"]]
     assert officer.get(address).json()["own"] is False
     assert theirs.post(f"{address}/withdraw").status_code == 404
 

@@ -13,6 +13,7 @@ from sqlalchemy import Row, insert, select
 from sfumato.service.context import Service
 from sfumato.service.fresh import fresh_id
 from sfumato.service.jobs.queue import enqueue
+from sfumato.service.planning.digests import plan_digest
 from sfumato.service.runner.loop import Runner
 from sfumato.service.runner.work import make
 from sfumato.service.settings import Settings, SourceSettings
@@ -78,7 +79,7 @@ def registered(service: Service, name: str = "clinic", epsilon: str = "10") -> s
 def approved_plan(service: Service, releases: Any = ONE, **changed: Any) -> str:
     """A plan of the custodian's that the officer approved; `changed` replaces columns of the decision."""
     dataset = registered(service)
-    plan, digest = fresh_id("plan"), plan_digest(service, dataset, releases)
+    plan, digest = fresh_id("plan"), digest_of(service, dataset, releases)
     row = {"id": plan, "dataset_id": dataset, "name": "a plan", "releases": json.dumps(releases), "digest": digest}
     author = account(service, "custodian")
     decision = {"officer_id": account(service, "officer"), "plan_digest": digest, "decision": "approved"} | changed
@@ -94,8 +95,23 @@ def approved_plan(service: Service, releases: Any = ONE, **changed: Any) -> str:
     return plan
 
 
-def plan_digest(service: Service, dataset: str, releases: Any) -> str:
-    return json.dumps(releases)
+def drafted_plan(service: Service, state: str) -> str:
+    """A plan of the custodian's that nobody has decided about."""
+    dataset = registered(service)
+    plan, digest = fresh_id("plan"), digest_of(service, dataset, ONE)
+    row = {"id": plan, "dataset_id": dataset, "name": "a plan", "releases": json.dumps(ONE), "digest": digest}
+    author = account(service, "custodian")
+    with service.store.write() as connection:
+        connection.execute(insert(schema.plans).values(**row, author_id=author, state="draft", created_at=now()))
+        connection.execute(schema.plans.update().where(schema.plans.c.id == plan).values(state=state))
+    return plan
+
+
+def digest_of(service: Service, dataset: str, releases: Any) -> str:
+    """The digest that the plan has."""
+    with service.store.read() as connection:
+        row = connection.execute(select(schema.datasets).where(schema.datasets.c.id == dataset)).one()
+    return plan_digest(row, list(releases))
 
 
 def waiting(service: Service, releases: Any = ONE, **changed: Any) -> str:
@@ -135,7 +151,8 @@ def over() -> None:
 
 
 def inline(monkeypatch: Any, work: Any = make) -> None:
-    """Make releases in this process."""
+    """Make releases in this process, with a report that takes no time."""
+    monkeypatch.setattr("sfumato.releases.folder.report", lambda *_: "<script>alert(1)</script>")
 
     def begin(service: Service, runner: str, job_id: str, name: str | None, until: int) -> None:
         try:

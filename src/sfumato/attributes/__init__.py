@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sfumato.attributes.catalogue_file import read_catalogue
     from sfumato.attributes.correlation import Leak, catalogue_leaks, noisy_leaks
     from sfumato.attributes.device_ledger import DeviceLedger, Limits
+    from sfumato.attributes.device_policy import DevicePolicy
     from sfumato.attributes.policy import Policy
     from sfumato.attributes.profile import Profile
     from sfumato.attributes.profile_file import read_history, read_profile, read_release
@@ -31,6 +32,7 @@ _HOME = {
     "AttributeStream": "streams",
     "Catalogue": "catalogue",
     "DeviceLedger": "device_ledger",
+    "DevicePolicy": "device_policy",
     "ItemGroups": "rebuild",
     "ItemSums": "sums",
     "Leak": "correlation",
@@ -62,6 +64,7 @@ __all__ = [
     "AttributeStream",
     "Catalogue",
     "DeviceLedger",
+    "DevicePolicy",
     "ItemGroups",
     "ItemSums",
     "Leak",

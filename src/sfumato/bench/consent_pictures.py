@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from sfumato.demo import PATIENTS, TIERS
 from sfumato.palette import BLUE, GREEN, GREY, VERMILION
 from sfumato.privacy import PersonBudgets
+from sfumato.privacy.odds import in_hundred, sure_after
 
 _MOST_GAP = 0.2
 _DRAWN = (("affine", VERMILION, "--"), ("minimum", GREEN, ":"), ("adaptive", BLUE, "-"))
@@ -78,26 +78,6 @@ def error_by_gap() -> Any:
     ax.legend(fontsize=9, frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return figure
-
-
-def sure_after(before: float, epsilon: float) -> float:
-    """How sure somebody can become at most who was `before` sure, by releases that cost a person `epsilon`.
-
-    The promise compares with the record's absence: whatever the record says, no publication is more than e^ε times as likely
-    or unlikely as without it. Two things that it may say are then e^(2ε) apart at most, and so much the odds can grow.
-
-    Examples
-    --------
-    >>> [in_hundred(0.5, epsilon) for epsilon in (0.01, 0.2, 1.0)]
-    [50.5, 59.9, 88.1]
-    """
-    odds = before / (1 - before) * math.exp(2 * epsilon)
-    return odds / (1 + odds)
-
-
-def in_hundred(before: float, epsilon: float) -> float:
-    """The same as "so many in 100", rounded up to a tenth: it is a limit."""
-    return math.ceil(1000 * sure_after(before, epsilon)) / 10
 
 
 def how_sure() -> Any:

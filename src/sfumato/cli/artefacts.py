@@ -15,13 +15,27 @@ Folder = Annotated[Path, typer.Argument(help="The folder of a release.")]
 
 
 @app.command()
-def verify(folder: Folder, as_json: Json = False) -> None:
-    """Check a release that you were given: digests, figures, promise and price. Needs no ledger. Exit 1 if a check fails."""
+def verify(
+    folder: Folder,
+    keys: Annotated[Path | None, typer.Option("--keys", help="The custodian's public keys: checks the signature.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", help="A checkpoint that you kept: checks that the log is the same.")
+    ] = None,
+    consistency: Annotated[
+        Path | None,
+        typer.Option("--consistency", help="The proof from the service, where the checkpoint is of another size."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check a release that you were given: digests, figures, promise, price, signature, and that its charge is in the log.
+
+    Needs no ledger and no network. Exit 1 if a check fails.
+    """
     from rich.table import Table
 
     from sfumato.releases.verification import verify as check
 
-    found = check(folder)
+    found = check(folder, keys=keys, checkpoint=checkpoint, consistency=consistency)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -33,9 +47,11 @@ def verify(folder: Folder, as_json: Json = False) -> None:
         console().print(table)
         verdict = "everything agrees" if found.holds else "this is not what was released"
         console().print(f"{verdict}; certificate SHA-256 {found.digest}", soft_wrap=True)
-        console().print(
-            "Compare that digest with the custodian's: whoever rewrites a certificate can rewrite its folder too."
-        )
+        if keys is None:
+            console().print(
+                "Compare that digest with the custodian's, or give their keys with --keys: whoever rewrites a certificate "
+                "can rewrite its folder too."
+            )
     if not found.holds:
         sys.exit(1)
 

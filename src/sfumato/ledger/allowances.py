@@ -38,7 +38,7 @@ def _loaded(connection: Connection, dataset_id: int, day: str, which: Any) -> li
     table = schema.allowances
     newest = select(func.max(table.c.id)).where(table.c.dataset_id == dataset_id).group_by(table.c.name)
     newest = newest if which is None else newest.where(which)
-    rows = connection.execute(select(table).where(table.c.id.in_(newest)).order_by(table.c.name)).all()
+    rows = sorted(connection.execute(select(table).where(table.c.id.in_(newest))), key=lambda row: str(row.name))
     if not rows:
         return []
     spent = _spent(connection, dataset_id, None if which is None else [row.name for row in rows], day)

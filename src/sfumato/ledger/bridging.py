@@ -30,7 +30,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, literal_column, select, update
 
 from sfumato.errors import InputError
-from sfumato.ledger import clock, schema
+from sfumato.ledger import clock, log, log_leaves, schema
 from sfumato.ledger.database import Store
 from sfumato.ledger.limits import charge_limits, shared
 from sfumato.ledger.persons import hashes, key_of
@@ -41,8 +41,7 @@ from sfumato.privacy.loss import FAR
 from sfumato.privacy.statement import Statement
 from sfumato.privacy.units import Nano
 
-NAME = "device statement"
-_BEGINS = '{"bridge":'
+NAME = schema.DEVICE_STATEMENT
 Cap = tuple[str, str]  # kind and name of a limit
 
 
@@ -74,7 +73,7 @@ def bridge(store: Store, dataset: str, statement: Statement, *, person: object, 
     with store.write() as connection:
         dataset_id = lock(connection, dataset)
         limits = shared(connection, dataset_id)
-        who = hashes(key_of(connection, store.key, make=True), dataset, [person])[0]
+        who = hashes(key_of(connection, store.key, make=True, dataset_id=dataset_id), dataset, [person])[0]
         whose = f"{int(who['high']):016x}{int(who['low']):016x}"
         earlier = _entries(connection, dataset_id)
         mine = [e for e in earlier if (e["person"], e["device"]) == (whose, statement.device)]
@@ -155,16 +154,18 @@ def _charge(
         "reserved_at": clock.now(),
     }
     release_id = int(connection.execute(insert(schema.releases).values(row).returning(schema.releases.c.id)).scalar_one())
-    charge_limits(connection, dataset_id, release_id, [(limit, charged[limit.kind, limit.name]) for limit in limits])
+    asked_of = [(limit, charged[limit.kind, limit.name]) for limit in limits]
+    lines = charge_limits(connection, dataset_id, release_id, asked_of)
     kept = json.dumps({"passed": {" ".join(cap).strip(): nano for cap, nano in passed.items()}}, sort_keys=True)
     done = {"state": "committed", "artefact": kept, "finished_at": clock.now()}
     connection.execute(update(schema.releases).where(schema.releases.c.id == release_id).values(done))
+    log.append(connection, dataset_id, log_leaves.bridged({**row, **done, "id": release_id}, lines))
     return Bridged({cap: nano for cap, nano in charged.items() if nano}, passed)
 
 
 def _entries(connection: Connection, dataset_id: int) -> list[dict[str, Any]]:
     table = schema.releases
     told = table.c.name == literal_column(f"'{NAME}'")  # spelt out: only then is the index of these lines used
-    mine = (table.c.dataset_id == dataset_id, told, table.c.request.startswith(_BEGINS, autoescape=True))
+    mine = (table.c.dataset_id == dataset_id, told, table.c.request.startswith(schema.DEVICE_BEGINS, autoescape=True))
     rows = connection.execute(select(table.c.request).where(*mine).order_by(table.c.id)).scalars()
     return [json.loads(text)["bridge"] for text in rows]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, insert
 
 from sfumato.errors import LedgerError
 from sfumato.ledger import schema, states
+from sfumato.ledger.log import Row, row_of
 from sfumato.ledger.packing import CHUNK, squeeze
 from sfumato.ledger.standing import Menu
 from sfumato.ledger.state import State, by_grant
@@ -17,8 +19,11 @@ from sfumato.privacy.units import NanoArray
 
 def charge_life(
     connection: Connection, dataset_id: int, release_id: int, menu: Menu, people: State, asked: NanoArray
-) -> None:
-    """Add a charge that fits: `asked` of each cohort, or of each tier where the roster is private."""
+) -> list[Row]:
+    """Add a charge that fits: `asked` of each cohort, or of each tier where the roster is private.
+
+    Returns the rows for the log.
+    """
     step = int(asked.max(initial=0))
     # An amount of one's own, and who withdrew, come last: no tier, no cohort, nothing to pay.
     if menu.private:
@@ -44,6 +49,7 @@ def charge_life(
         "after": signature,
     }
     connection.execute(insert(schema.life_charges).values(row))
+    rows: list[dict[str, Any]] = []
     if not plain:
         starts = range(0, len(each), CHUNK)
         rows = [
@@ -53,3 +59,4 @@ def charge_life(
         ]
         if rows:
             connection.execute(insert(schema.charge_chunks), rows)
+    return [row_of(schema.life_charges, row), *(row_of(schema.charge_chunks, chunk) for chunk in rows)]

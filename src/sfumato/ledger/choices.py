@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, func, insert, select
 
-from sfumato.ledger import schema
+from sfumato.ledger import log, log_leaves, schema
 from sfumato.ledger.packing import CHUNK, squeeze, widen
 from sfumato.ledger.persons import MEMBER
 from sfumato.ledger.state import GONE
@@ -82,9 +82,12 @@ def write(connection: Connection, dataset_id: int, chosen: Choices, lowering: ND
             part = order[start : start + CHUNK]
             some = chosen[which[part]]
             row = {"first": int(keys[part[0]]), "last": int(keys[part[-1]]), "lowers": int(lowering[which[part]].sum())}
-            rows.append({"dataset_id": dataset_id, **row, "entries": _packed(some)})
+            rows.append({"dataset_id": dataset_id, **row, "entries": _packed(some), "salt": log.fresh_salt()})
     if rows:
-        connection.execute(insert(schema.choices), rows)
+        added = insert(schema.choices).returning(schema.choices.c.id, sort_by_parameter_order=True)
+        numbers = connection.execute(added, rows).scalars().all()
+        written = [row | {"id": int(number)} for row, number in zip(rows, numbers, strict=True)]
+        log.append(connection, dataset_id, log_leaves.chosen(written))
 
 
 def _keys(chosen: Choices) -> NDArray[np.int64]:
@@ -106,11 +109,14 @@ def read(connection: Connection, dataset_id: int, only: int | None = None) -> tu
     `only` leaves out most of what is not about one person: their place, or the first byte of their hash less 256.
     """
     table = schema.choices
-    query = select(table.c.id, table.c.entries).where(table.c.dataset_id == dataset_id).order_by(table.c.id)
+    query = select(table.c.id, table.c.entries).where(table.c.dataset_id == dataset_id)
     if only is not None:
-        query = query.where(table.c.first <= only, table.c.last >= only)
+        # Two searches, each by an index: of single choices, of which there may be very many, and of lists.
+        single = query.where(table.c.first == only, table.c.first == table.c.last)
+        several = query.where(table.c.first < table.c.last, table.c.first <= only, table.c.last >= only)
+        query = single.union_all(several)
     last, parts = 0, [none()]
-    for number, entries in connection.execute(query):
+    for number, entries in sorted(connection.execute(query)):
         last = int(number)
         parts.append(_choices(bytes(entries)))
     columns = zip(*((p.people, p.known, p.grants, p.tiers, p.caps) for p in parts), strict=True)
@@ -137,5 +143,5 @@ def taken_in(connection: Connection, dataset_id: int, last: int) -> None:
 def lowering(connection: Connection, dataset_id: int) -> int:
     """How many choices that take something away wait; 0 when a release may be charged."""
     table = schema.choices
-    query = select(func.coalesce(func.sum(table.c.lowers), 0)).where(table.c.dataset_id == dataset_id)
+    query = select(func.coalesce(func.sum(table.c.lowers), 0)).where(table.c.dataset_id == dataset_id, table.c.lowers > 0)
     return int(connection.execute(query).scalar_one())

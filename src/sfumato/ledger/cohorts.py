@@ -25,6 +25,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from sfumato.errors import LedgerError
 from sfumato.ledger import schema
+from sfumato.ledger.log import Row, row_of
 from sfumato.ledger.records import People
 from sfumato.privacy.units import NanoArray
 
@@ -99,8 +100,8 @@ def _signature(raw: Any) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def charge_people(connection: Connection, dataset_id: int, release_id: int, cohorts: Cohorts, asked: NanoArray) -> None:
-    """Add a charge that fits; refuses if anybody else wrote since `load`."""
+def charge_people(connection: Connection, dataset_id: int, release_id: int, cohorts: Cohorts, asked: NanoArray) -> list[Row]:
+    """Add a charge that fits; refuses if anybody else wrote since `load`. Returns the row for the log."""
     people = cohorts.people
     spent = pack(people.spent + asked)
     table = schema.people
@@ -116,6 +117,7 @@ def charge_people(connection: Connection, dataset_id: int, release_id: int, coho
     vector = None if plain else zlib.compress(pack(asked), 1)
     row = {"release_id": release_id, "step": step, "vector": vector, "after": _signature(spent)}
     connection.execute(insert(schema.people_charges).values(row))
+    return [row_of(schema.people_charges, row)]
 
 
 def charge_of(levels: NanoArray, row: Any) -> NanoArray:

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, insert
 
-from sfumato.ledger import choices, persons, schema, states
+from sfumato.ledger import choices, log, log_leaves, persons, schema, states
 from sfumato.ledger.choices import Choices
 from sfumato.ledger.life_records import Epoch
 from sfumato.ledger.packing import CHUNK, chunks_of, squeeze
+from sfumato.ledger.persons import MEMBER
 from sfumato.ledger.state import GONE, PARTS, State
 
 
@@ -112,6 +113,10 @@ def take_in(
     if rows:
         connection.execute(insert(schema.change_chunks), rows)
     choices.taken_in(connection, dataset_id, last)
+    standing = log_leaves.standing_of(connection, dataset_id)
+    change = {"dataset_id": dataset_id, **row}
+    leaf = log_leaves.changed(connection, dataset_id, change, rows, newcomers.astype(MEMBER).tobytes(), standing)
+    log.append(connection, dataset_id, leaf)
     return Epoch(after.epoch, at, taking_part, int(after.cohorts.max(initial=-1)) + 1, **counts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import insert
 
-from sfumato.ledger import clock, schema
+from sfumato.ledger import clock, log, log_leaves, schema
 from sfumato.ledger.allowance import name_of
 from sfumato.ledger.allowances import load, settle
 from sfumato.ledger.database import Store
@@ -26,6 +26,8 @@ def allow(
         dataset_id, now = lock(connection, dataset), clock.now()
         row = {"dataset_id": dataset_id, "name": name, "analyst": analyst, "purpose": purpose, "cap": cap}
         row |= {"per_day": daily, "granted_at": now, "granted_by": by}
-        connection.execute(insert(schema.allowances).values(row))
+        added = insert(schema.allowances).values(row).returning(schema.allowances.c.id)
+        row["id"] = int(connection.execute(added).scalar_one())
+        log.append(connection, dataset_id, log_leaves.allowance(row))
         granted = load(connection, dataset_id, [(analyst, purpose)], clock.day_of(now))[0]
         settle(connection, dataset_id, granted.limits)

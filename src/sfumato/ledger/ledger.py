@@ -6,13 +6,15 @@ The databases behind it load when a ledger is opened, not when Sfumato is import
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError
 from sfumato.ledger.allowing import Allowing
-from sfumato.ledger.records import Balance, Page, Release, Reservation
+from sfumato.ledger.logged import Logged
+from sfumato.ledger.reading import Reading
+from sfumato.ledger.records import Reservation
 from sfumato.privacy.units import Epsilon
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.statement import Statement
 
 
-class Ledger(Allowing):
+class Ledger(Allowing, Reading, Logged):
     """What has been spent, in a SQLite file or a PostgreSQL database. Open one with `Ledger.open`.
 
     A Ledger holds no connection between calls: it may be shared by threads and used after a fork.
@@ -58,7 +60,14 @@ class Ledger(Allowing):
         self._store = store
 
     @classmethod
-    def open(cls, location: str | Path, *, create: bool = True, key: str | Path | None = None) -> Ledger:
+    def open(
+        cls,
+        location: str | Path,
+        *,
+        create: bool = True,
+        key: str | Path | None = None,
+        keys: str | Path | None = None,
+    ) -> Ledger:
         """Open a ledger; make it first if there is none, and bring it up to date if its format is an older one.
 
         Parameters
@@ -71,10 +80,16 @@ class Ledger(Allowing):
             The file with the key under which people are hashed. If it is not given, the environment's
             ``SFUMATO_PEOPLE_KEY`` or, for a ledger in a file, the same name with ``.key`` added. It is made with the first
             person and cannot be replaced: keep a copy, and keep it apart from copies of the ledger.
+        keys : str or Path, optional
+            The folder with the keys that sign checkpoints and certificates (see `sfumato.ledger.signing`), or else the
+            environment's ``SFUMATO_SIGNING_KEYS``. Without it nothing is signed.
         """
         from sfumato.ledger.database import Store
+        from sfumato.ledger.signing import keys_at
 
-        return cls(Store.opened(location, create=create, key=key))
+        ledger = cls(Store.opened(location, create=create, key=key))
+        ledger.keys = keys_at(keys)
+        return ledger
 
     @property
     def location(self) -> str:
@@ -203,13 +218,16 @@ class Ledger(Allowing):
         from sfumato.ledger import reserve
 
         said: dict[str, Any] = {"recipient": recipient, "name": name, "by": by, "analyst": analyst, "purpose": purpose}
-        return reserve.reserve(self._store, dataset, charge, request=request, standing=standing, **said)
+        made = reserve.reserve(self._store, dataset, charge, request=request, standing=standing, **said)
+        if not made.repeated:
+            self._witnessed(dataset)
+        return made
 
     def people(self, dataset: str) -> Life:
         """The people of a `dataset`: who joins, changes, withdraws, what was spent on each of them."""
         from sfumato.ledger.life import Life
 
-        return Life(self._store, dataset)
+        return Life(self._store, dataset, after=self._witnessed)
 
     def commit(self, reservation_id: int, artefact: Mapping[str, Any] | str | Path) -> None:
         """Record that the release `reservation_id` is finished; the `artefact` is a mapping, or the path of its folder."""
@@ -230,12 +248,6 @@ class Ledger(Allowing):
         from sfumato.ledger import reserve
 
         reserve.finish(self._store, reservation_id, state="failed", artefact=None)
-
-    def attributes(self, dataset: str) -> tuple[str, ...]:
-        """The attributes of a `dataset` that have a cap, in order."""
-        from sfumato.ledger import queries
-
-        return queries.attributes(self._store, dataset)
 
     def find(self, dataset: str, request: str | Mapping[str, Any], *, recipient: str | None = None) -> Reservation | None:
         """The committed release that `reserve` would return at no cost, or ``None``. Nothing is written.
@@ -271,58 +283,6 @@ class Ledger(Allowing):
         from sfumato.ledger import bridging
 
         return bridging.bridge(self._store, dataset, statement, person=person, items=items)
-
-    def balance(self, dataset: str, *, releases: int | None = None) -> Balance:
-        """Who has what left in a `dataset`, and its newest `releases`: 100 if it is not said how many, or fewer where each
-        of them is charged to many caps.
-        """
-        from sfumato.ledger import queries
-
-        return queries.balance(self._store, dataset, releases)
-
-    def history(
-        self, dataset: str, *, limit: int | None = None, before: int | None = None, after: int | None = None
-    ) -> Page:
-        """A page of the releases of a `dataset`, oldest first; the newest page if neither `before` nor `after` is given.
-
-        What a page takes does not depend on how many releases there are; `releases` has all of them.
-
-        Parameters
-        ----------
-        dataset : str
-            A registered dataset.
-        limit : int, optional
-            The most releases on the page. If it is not given, 500, or fewer where each is charged to many caps.
-        before, after : int, optional
-            Releases before, or after, the one of this number; what `Page.older` and `Page.newer` of another page say.
-        """
-        from sfumato.ledger import queries
-
-        return queries.history(self._store, dataset, limit, before, after)
-
-    def releases(self, dataset: str) -> Iterator[Release]:
-        """Every release of a `dataset`, oldest first, read a page at a time; those made meanwhile come last."""
-        from sfumato.ledger import queries
-
-        return queries.releases(self._store, dataset)
-
-    def entry(self, dataset: str, reservation_id: int) -> Release | None:
-        """The release `reservation_id` of a `dataset`, without reading all the others; ``None`` if it has no such."""
-        from sfumato.ledger import queries
-
-        return queries.entry(self._store, dataset, reservation_id)
-
-    def datasets(self) -> list[str]:
-        """Names of the registered datasets."""
-        from sfumato.ledger import queries
-
-        return queries.datasets(self._store)
-
-    def verify(self, dataset: str) -> None:
-        """Add all totals of a `dataset` up again from the single charges; raises LedgerError if they differ."""
-        from sfumato.ledger import queries
-
-        queries.verify(self._store, dataset)
 
 
 def _opened_again(location: str) -> Ledger:

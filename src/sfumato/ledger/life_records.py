@@ -107,6 +107,8 @@ class Line:
         The question and its condition, as far as the request says them.
     columns : tuple of str
         The columns that the question names.
+    purpose : str or None
+        What it was for, where an analyst spent an allowance on it.
     """
 
     release: int
@@ -121,6 +123,7 @@ class Line:
     kind: str | None
     columns: tuple[str, ...]
     where: str | None
+    purpose: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Exact decimals as text."""
@@ -166,6 +169,8 @@ class Receipt:
         What they chose and what comes into force at the next epoch: ``"withdraw"``, a tier or an ε.
     epoch : int
         How many epochs were closed.
+    waiting_lowers : bool
+        Whether what waits takes something away: it then holds from the next release on.
     older : int or None
         What to give as ``before`` for the lines before these; ``None`` if there are none.
     """
@@ -186,6 +191,7 @@ class Receipt:
     withdrawn_at: str | None
     waiting: str | None
     epoch: int
+    waiting_lowers: bool = False
     older: int | None = None
 
     def to_dict(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, bindparam, func, insert, or_, select, update
 
@@ -53,12 +54,17 @@ _RAISE = _raise(_ASKED, schema.limits.c.kind.in_(SHARED))
 _RAISE_OWN = _raise(_OWN_ASKED, schema.limits.c.kind.in_(OWN), schema.limits.c.name.in_(bindparam("names", expanding=True)))
 
 
-def charge_limits(connection: Connection, dataset_id: int, release_id: int, asked: Iterable[tuple[Limit, Nano]]) -> None:
-    """Charge every cap of a dataset what is `asked` of it, or raise and leave it to the transaction to charge none."""
+def charge_limits(
+    connection: Connection, dataset_id: int, release_id: int, asked: Iterable[tuple[Limit, Nano]]
+) -> list[dict[str, Any]]:
+    """Charge every cap of a dataset what is `asked` of it, or raise and leave it to the transaction to charge none.
+
+    Returns the lines that were written.
+    """
     asked = list(asked)
     rows = [{"release_id": release_id, "kind": kind, "name": name, "nano": nano} for kind, name, nano in _lines(asked)]
     if not rows:
-        return
+        return []
     connection.execute(insert(schema.charges), rows)
     here = {"dataset": dataset_id, "release": release_id}
     raised = connection.execute(_RAISE, here).rowcount
@@ -67,6 +73,7 @@ def charge_limits(connection: Connection, dataset_id: int, release_id: int, aske
         raised += connection.execute(_RAISE_OWN, {**here, "names": own}).rowcount
     if raised != sum(nano > 0 for _, nano in asked):
         raise LedgerError("a balance changed under the dataset's lock; nothing was spent, check the ledger")
+    return rows
 
 
 def shared(connection: Connection, dataset_id: int) -> tuple[Limit, ...]:

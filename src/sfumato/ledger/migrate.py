@@ -6,11 +6,11 @@ table's constraints, so there a changed table is copied aside, made anew and fil
 
 from __future__ import annotations
 
-from sqlalchemy import CheckConstraint, Connection, Table, text, update
+from sqlalchemy import CheckConstraint, Connection, Table, select, text, update
 from sqlalchemy.schema import AddConstraint, CreateIndex
 
 from sfumato.errors import LedgerError
-from sfumato.ledger import schema, triggers
+from sfumato.ledger import log, log_history, schema, triggers
 
 # Tables refer to those that are made anew, and what is dropped must not stay readable in the file's free pages.
 SQLITE_SETTINGS = ("PRAGMA foreign_keys = OFF", "PRAGMA secure_delete = ON")
@@ -25,14 +25,35 @@ def migrate(connection: Connection, found: int, *, software: str) -> None:
         _to_lives(connection)
     if found < 4:
         _to_pages(connection)
+    if found < 5:
+        _to_logs(connection, new_choices=found >= 3)
     for name, value in (("version", str(schema.VERSION)), ("software", software)):
         connection.execute(update(schema.meta).where(schema.meta.c.name == name).values(value=value))
+    if found < 5:
+        log_history.build(connection, found)  # which says that it is of the new format
     triggers.install(connection)
 
 
 def _to_lives(connection: Connection) -> None:
     """Format 3: rosters that change. Fixed ones stay as they are, until their people are brought."""
     schema.metadata.create_all(connection, tables=schema.SINCE_3, checkfirst=False)
+
+
+def _to_logs(connection: Connection, *, new_choices: bool) -> None:
+    """Format 5: a log for each dataset, allowances of analysts, and a salt and indexes for the choices that wait."""
+    schema.metadata.create_all(connection, tables=schema.SINCE_5, checkfirst=False)
+    if not new_choices:  # an earlier step made the table as it is now
+        return
+    table = schema.choices
+    if connection.dialect.name == "sqlite":
+        _made_anew(connection, table, {"salt": "lower(hex(randomblob(16)))"})
+        return
+    for index in table.indexes:
+        connection.execute(CreateIndex(index, if_not_exists=True))
+    connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN salt TEXT NOT NULL DEFAULT ''"))
+    connection.execute(text(f"ALTER TABLE {table.name} ALTER COLUMN salt DROP DEFAULT"))
+    for number in connection.execute(select(table.c.id)).scalars().all():
+        connection.execute(update(table).where(table.c.id == number).values(salt=log.fresh_salt()))
 
 
 def _to_pages(connection: Connection) -> None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from sfumato.errors import InputError, LedgerError
-from sfumato.ledger import schema
+from sfumato.ledger import log, log_leaves, schema
 
 ENVIRONMENT = "SFUMATO_PEOPLE_KEY"
 KEY_BYTES = 32
@@ -42,8 +42,11 @@ def key_path(store_name: str, is_sqlite: bool, given: str | Path | None) -> Path
     return Path(f"{store_name}.key") if is_sqlite else None
 
 
-def key_of(connection: Connection, path: Path | None, *, make: bool) -> bytes:
-    """The ledger's key; made (mode 600) if there is none, `make` says so and no person was ever hashed with another."""
+def key_of(connection: Connection, path: Path | None, *, make: bool, dataset_id: int | None = None) -> bytes:
+    """The ledger's key; made (mode 600) if there is none, `make` says so and no person was ever hashed with another.
+
+    Who makes it says for which dataset, whose log keeps the key's mark.
+    """
     check = connection.execute(select(schema.meta.c.value).where(schema.meta.c.name == _CHECK)).scalar()
     if path is None:
         raise LedgerError(
@@ -68,7 +71,9 @@ def key_of(connection: Connection, path: Path | None, *, make: bool) -> bytes:
             "bring the right one back: with another key everybody would be somebody new"
         )
     if check is None and make:
+        assert dataset_id is not None
         connection.execute(insert(schema.meta).values(name=_CHECK, value=mark))
+        log.append(connection, dataset_id, log_leaves.people_key(connection))
     return key
 
 

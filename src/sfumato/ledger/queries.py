@@ -11,7 +11,7 @@ import numpy as np
 from sqlalchemy import Connection, inspect, select
 
 from sfumato.errors import LedgerError
-from sfumato.ledger import clock, cohorts, schema
+from sfumato.ledger import clock, cohorts, log_check, schema
 from sfumato.ledger.allowance import Allowance
 from sfumato.ledger.allowances import Pair, load, of_analyst
 from sfumato.ledger.allowances import wrong as wrong_allowances
@@ -39,7 +39,7 @@ def datasets(store: Store) -> list[str]:
 def balance(store: Store, dataset: str, releases: int | None) -> Balance:
     """See `sfumato.ledger.Ledger.balance`."""
     with store.read() as connection:
-        dataset_id = _find(connection, dataset)
+        dataset_id = find_dataset(connection, dataset)
         granted = read_caps(connection, dataset_id, dataset)[0]
         by_kind: defaultdict[str, list[Limit]] = defaultdict(list)
         for limit in granted.limits:
@@ -59,7 +59,7 @@ def balance(store: Store, dataset: str, releases: int | None) -> Balance:
 def history(store: Store, dataset: str, limit: int | None, before: int | None, after: int | None) -> Page:
     """See `sfumato.ledger.Ledger.history`."""
     with store.read() as connection:
-        return page(store, connection, _find(connection, dataset), limit=limit, before=before, after=after)
+        return page(store, connection, find_dataset(connection, dataset), limit=limit, before=before, after=after)
 
 
 def releases(store: Store, dataset: str) -> Iterator[Release]:
@@ -79,19 +79,19 @@ def entry(store: Store, dataset: str, release_id: int) -> Release | None:
     if not 0 < release_id <= MAX_BIGINT:  # read from a file that anybody may have written
         return None
     with store.read() as connection:
-        return one(connection, _find(connection, dataset), release_id)
+        return one(connection, find_dataset(connection, dataset), release_id)
 
 
 def caps(store: Store, dataset: str, own: Collection[Pair]) -> Caps:
     """See `sfumato.ledger.Ledger.caps`."""
     with store.read() as connection:
-        return read_caps(connection, _find(connection, dataset), dataset, own=own)[0]
+        return read_caps(connection, find_dataset(connection, dataset), dataset, own=own)[0]
 
 
 def allowances(store: Store, dataset: str, analyst: str | None) -> tuple[Allowance, ...]:
     """See `sfumato.ledger.Ledger.allowances`."""
     with store.read() as connection:
-        dataset_id, day = _find(connection, dataset), clock.day_of(clock.now())
+        dataset_id, day = find_dataset(connection, dataset), clock.day_of(clock.now())
         if analyst is None:
             return tuple(load(connection, dataset_id, None, day))
         return tuple(of_analyst(connection, dataset_id, analyst, day))
@@ -101,7 +101,7 @@ def attributes(store: Store, dataset: str) -> tuple[str, ...]:
     """See `sfumato.ledger.Ledger.attributes`."""
     with store.read() as connection:
         table = schema.limits
-        here = table.c.dataset_id == _find(connection, dataset)
+        here = table.c.dataset_id == find_dataset(connection, dataset)
         query = select(table.c.name).where(here, table.c.kind == "attribute")
         return tuple(sorted(str(name) for name in connection.execute(query).scalars()))
 
@@ -109,7 +109,7 @@ def attributes(store: Store, dataset: str) -> tuple[str, ...]:
 def find(store: Store, dataset: str, request: str | Mapping[str, Any], recipient: str | None) -> Reservation | None:
     """See `sfumato.ledger.Ledger.find`."""
     with store.read() as connection:
-        return committed(connection, _find(connection, dataset), canonical(request), recipient)
+        return committed(connection, find_dataset(connection, dataset), canonical(request), recipient)
 
 
 def standing(
@@ -137,20 +137,11 @@ def standing(
 def verify(store: Store, dataset: str) -> None:
     """See `sfumato.ledger.Ledger.verify`."""
     with store.read() as connection:
-        dataset_id = _find(connection, dataset)
-        added = sums(connection, dataset_id)
-        granted, group = read_caps(connection, dataset_id, dataset)
-        wrong = [f"{limit.kind} {limit.name}".strip() for limit in granted.limits if not adds_up(limit, added)]
-        wrong += wrong_allowances(connection, dataset_id, added)
-        if isinstance(group, State):
-            if not life_adds_up(connection, dataset_id):
-                wrong.append("people")
-        elif group is not None:
-            total = np.zeros_like(group.people.levels)
-            for row in fixed_charges(connection, dataset_id):
-                total = total + cohorts.charge_of(group.people.levels, row)
-            if not np.array_equal(total, group.people.spent):
-                wrong.append("people")
+        dataset_id = find_dataset(connection, dataset)
+        with log_check.readable(dataset):
+            wrong = _not_adding_up(connection, dataset_id, dataset)
+            if not wrong:
+                log_check.check(connection, dataset_id, dataset)
     if wrong:
         raise LedgerError(
             f"the totals of {dataset!r} are not the sum of its charges ({', '.join(wrong)}): the ledger was changed "
@@ -158,7 +149,26 @@ def verify(store: Store, dataset: str) -> None:
         )
 
 
-def _find(connection: Connection, dataset: str) -> int:
+def _not_adding_up(connection: Connection, dataset_id: int, dataset: str) -> list[str]:
+    """What has not carried the sum of its charges."""
+    added = sums(connection, dataset_id)
+    granted, group = read_caps(connection, dataset_id, dataset)
+    wrong = [f"{limit.kind} {limit.name}".strip() for limit in granted.limits if not adds_up(limit, added)]
+    wrong += wrong_allowances(connection, dataset_id, added)
+    if isinstance(group, State):
+        if not life_adds_up(connection, dataset_id):
+            wrong.append("people")
+    elif group is not None:
+        total = np.zeros_like(group.people.levels)
+        for row in fixed_charges(connection, dataset_id):
+            total = total + cohorts.charge_of(group.people.levels, row)
+        if not np.array_equal(total, group.people.spent):
+            wrong.append("people")
+    return wrong
+
+
+def find_dataset(connection: Connection, dataset: str) -> int:
+    """The id of a dataset; an error if it was never registered."""
     found = connection.execute(select(schema.datasets.c.id).where(schema.datasets.c.name == dataset)).scalar()
     if found is None:
         raise unknown(connection, dataset)

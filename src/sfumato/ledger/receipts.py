@@ -12,10 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, select
 
 from sfumato.errors import InputError
-from sfumato.ledger import clock, schema
+from sfumato.ledger import choices, clock, schema
+from sfumato.ledger.allowance import ALLOWANCE, whose
 from sfumato.ledger.choices import Choices
 from sfumato.ledger.life_records import Line, Receipt
 from sfumato.ledger.personal import Own, Paid, paid_by
@@ -31,7 +33,7 @@ _AT_ONCE = 900  # numbers in one statement; some builds of SQLite take no more t
 
 @dataclass(frozen=True)
 class Part:
-    """Which lines are wanted: the newest `limit` before a release."""
+    """Which lines are wanted: the newest `limit` before a release; with 0 none, and then they are not added up."""
 
     limit: int
     before: int | None
@@ -47,12 +49,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Who:
-    """Whose receipt it is: `place` -1 is somebody who waits to join, `waiting` what they chose and is not in force yet."""
+    """Whose receipt it is: `place` -1 is somebody who waits to join, `choice` what they chose and is not in force yet."""
 
     dataset: str
     person: str
     place: int
-    waiting: str | None
+    choice: Choices | None
 
 
 def waiting_for(waiting: Choices, which: int, menu: Menu) -> str:
@@ -74,9 +76,15 @@ def receipt(connection: Connection, dataset_id: int, menu: Menu, who: Who, part:
     began, period = None if charge is None else charge.period, clock.period_of(menu.period, clock.now())
     if period is not None and (began is None or period > began):  # a period begins with nothing spent in it
         began, base = period, spent
-    found, older = ([], None) if who.place < 0 else paid_by(connection, dataset_id, own, part.limit, part.before)
-    if part.before is None and not _possible(found, spent, whole=older is None):
+    found: list[Paid] = []
+    older = None
+    if who.place >= 0 and part.limit:
+        found, older = paid_by(connection, dataset_id, own, part.limit, part.before)
+    if part.before is None and part.limit and not _possible(found, spent, whole=older is None):
         raise changed_from_outside()
+    waiting = who.choice
+    if waiting is not None and who.place >= 0 and _is_so(waiting, grant, code, cap):
+        waiting = None  # they changed their mind, and changed it back
     for_life = max(0, grant - spent)
     capped = cap != FAR and code != GONE
     in_period = max(0, cap - (spent - base)) if capped else None
@@ -95,10 +103,19 @@ def receipt(connection: Connection, dataset_id: int, menu: Menu, who: Who, part:
         left=for_life if in_period is None else min(for_life, in_period),
         withdrawn=code == GONE,
         withdrawn_at=own.left_at(),
-        waiting=who.waiting,
+        waiting=None if waiting is None else waiting_for(waiting, 0, menu),
+        waiting_lowers=waiting is not None and bool(choices.lowers(waiting, *_columns(grant, code, cap))[0]),
         epoch=epoch,
         older=older,
     )
+
+
+def _is_so(waiting: Choices, *now: int) -> bool:
+    return tuple(int(column[0]) for column in (waiting.grants, waiting.tiers, waiting.caps)) == now
+
+
+def _columns(*values: int) -> tuple[Any, ...]:
+    return tuple(np.array([value], dtype=np.int64) for value in values)
 
 
 def _possible(found: list[Paid], spent: int, *, whole: bool) -> bool:
@@ -112,15 +129,17 @@ def _possible(found: list[Paid], spent: int, *, whole: bool) -> bool:
 
 
 def _lines(connection: Connection, menu: Menu, found: list[Paid]) -> tuple[Line, ...]:
-    table, rows = schema.releases, {}
+    table, charges, rows, purposes = schema.releases, schema.charges, {}, {}
     columns = (table.c.id, table.c.name, table.c.recipient, table.c.reserved_at, table.c.state, table.c.request)
     numbers = [paid.release for paid in found]
     for start in range(0, len(numbers), _AT_ONCE):
-        query = select(*columns).where(table.c.id.in_(numbers[start : start + _AT_ONCE]))
-        rows.update({int(row.id): row for row in connection.execute(query)})
-    return tuple(_line(rows[paid.release], paid, menu.called(paid.tier)) for paid in found)
+        some = numbers[start : start + _AT_ONCE]
+        rows.update({int(row.id): row for row in connection.execute(select(*columns).where(table.c.id.in_(some)))})
+        own = select(charges.c.release_id, charges.c.name).where(charges.c.release_id.in_(some), charges.c.kind == ALLOWANCE)
+        purposes.update({int(number): whose(ALLOWANCE, name)[1] for number, name in connection.execute(own)})
+    return tuple(_line(rows[p.release], p, menu.called(p.tier), purposes.get(p.release)) for p in found)
 
 
-def _line(release: Any, paid: Paid, tier: str | None) -> Line:
+def _line(release: Any, paid: Paid, tier: str | None, purpose: str | None) -> Line:
     who = (int(release.id), release.name, release.recipient, release.reserved_at, release.state)
-    return Line(*who, paid.epoch, tier, paid.grant, paid.charged, *question(release.request))
+    return Line(*who, paid.epoch, tier, paid.grant, paid.charged, *question(release.request), purpose)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import insert, select
 
 from sfumato.errors import LedgerError
-from sfumato.ledger import clock, cohorts, menus, schema
+from sfumato.ledger import clock, cohorts, log, log_leaves, menus, schema
 from sfumato.ledger.caps import Caps
 from sfumato.ledger.database import Store
 from sfumato.ledger.reserve import read_caps
@@ -32,6 +32,7 @@ def register(store: Store, caps: Caps) -> None:
             menus.enrol(connection, dataset_id, caps.menu)
         elif caps.people is not None:
             cohorts.enrol(connection, dataset_id, caps.people)
+        log.append(connection, dataset_id, log_leaves.registered(connection, dataset_id), dataset=caps.dataset)
 
 
 def check_same(registered: Caps, asked: Caps) -> None:

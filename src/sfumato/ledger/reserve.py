@@ -16,7 +16,20 @@ from typing import Any
 from sqlalchemy import Connection, insert, or_, select, update
 
 from sfumato.errors import InputError, LedgerError
-from sfumato.ledger import allowances, charges, choices, clock, cohorts, epochs, limits, menus, schema, states
+from sfumato.ledger import (
+    allowances,
+    charges,
+    choices,
+    clock,
+    cohorts,
+    epochs,
+    limits,
+    log,
+    log_leaves,
+    menus,
+    schema,
+    states,
+)
 from sfumato.ledger.allowance import OWN, both_or_none, name_of
 from sfumato.ledger.caps import Caps
 from sfumato.ledger.database import Store
@@ -122,12 +135,16 @@ def reserve(
         added = insert(schema.releases).values(row).returning(schema.releases.c.id)
         release_id = int(connection.execute(added).scalar_one())
         allowances.settle(connection, dataset_id, [limit for limit in caps.limits if limit.kind in OWN])
-        limits.charge_limits(connection, dataset_id, release_id, price.limits)
+        lines = limits.charge_limits(connection, dataset_id, release_id, price.limits)
+        charged: list[log.Row] = []
+        turned: list[log.Row] | None = None
         if isinstance(group, State) and price.people is not None:
             assert caps.menu is not None
-            charges.charge_life(connection, dataset_id, release_id, caps.menu, group, price.people)
+            charged = charges.charge_life(connection, dataset_id, release_id, caps.menu, group, price.people)
+            turned = log_leaves.standing_of(connection, dataset_id)
         elif isinstance(group, cohorts.Cohorts) and price.people is not None:
-            cohorts.charge_people(connection, dataset_id, release_id, group, price.people)
+            charged = cohorts.charge_people(connection, dataset_id, release_id, group, price.people)
+        log.append(connection, dataset_id, log_leaves.reserved(row | {"id": release_id}, lines, charged, turned))
     return Reservation(release_id, "reserved")
 
 
@@ -172,14 +189,14 @@ def committed(connection: Connection, dataset_id: int, request: str, recipient: 
 
 def finish(store: Store, release_id: int, *, state: str, artefact: str | None) -> None:
     """Move a release from reserved to committed or failed; saying the same thing twice is fine."""
-    table = schema.releases
+    table, datasets = schema.releases, schema.datasets
     with store.write() as connection:
-        done = connection.execute(
-            update(table)
-            .where(table.c.id == release_id, table.c.state == "reserved")
-            .values(state=state, artefact=artefact, finished_at=clock.now())
-        )
+        mine = select(datasets.c.id).join(table, table.c.dataset_id == datasets.c.id).where(table.c.id == release_id)
+        dataset_id = connection.execute(mine.with_for_update(of=datasets)).scalar()  # its log grows under its lock
+        end = {"state": state, "artefact": artefact, "finished_at": clock.now()}
+        done = connection.execute(update(table).where(table.c.id == release_id, table.c.state == "reserved").values(end))
         if done.rowcount == 1:
+            log.append(connection, int(dataset_id or 0), log_leaves.finished(end | {"id": release_id}))
             return
         query = select(table.c.state, table.c.artefact).where(table.c.id == release_id)
         row = connection.execute(query).one_or_none()

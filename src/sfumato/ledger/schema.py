@@ -26,11 +26,14 @@ from sqlalchemy import (
 )
 
 FORMAT = "sfumato-ledger"
-VERSION = 4
+VERSION = 5
 
 metadata = MetaData()
 _MINUTE = "LIKE '____-__-__T__:__Z'"
-_TOLD = text("name = 'device statement'")  # the releases that `sfumato.ledger.bridging` reads again
+DEVICE_STATEMENT = "device statement"  # what a release is called that tells of somebody's own device
+DEVICE_BEGINS = '{"bridge":'  # and how its request begins
+_TOLD = text(f"name = '{DEVICE_STATEMENT}'")  # the releases that `sfumato.ledger.bridging` reads again
+_SEVERAL, _LOWERS = text("first < last"), text("lowers > 0")  # choices of many people; and what binds before a release
 _ID = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER PRIMARY KEY counts up by itself on SQLite
 
 meta = Table(
@@ -162,7 +165,8 @@ states = Table(
 )
 
 # What people have chosen and what is not in force yet: of known people (whose places lie from ``first`` to ``last``), or of
-# newcomers (by the first byte of their hash, less 256). ``lowers``: how many of the choices take something away.
+# newcomers (by the first byte of their hash, less 256). ``lowers``: how many of the choices take something away. ``salt``
+# goes with the line when it is taken in: nobody can tell afterwards from the log what was chosen when.
 choices = Table(
     "ledger_choices",
     metadata,
@@ -172,7 +176,11 @@ choices = Table(
     Column("last", BigInteger, nullable=False),
     Column("lowers", BigInteger, nullable=False),
     Column("entries", LargeBinary, nullable=False),
+    Column("salt", Text, nullable=False),
     Index("ledger_choices_waiting", "dataset_id", "id"),
+    Index("ledger_choices_single", "dataset_id", "first"),
+    Index("ledger_choices_ranges", "dataset_id", "first", "last", sqlite_where=_SEVERAL, postgresql_where=_SEVERAL),
+    Index("ledger_choices_lowering", "dataset_id", "lowers", sqlite_where=_LOWERS, postgresql_where=_LOWERS),
     sqlite_autoincrement=True,
 )
 
@@ -256,9 +264,27 @@ allowances = Table(
     sqlite_autoincrement=True,
 )
 
+# Everything that happens to a dataset, as the leaves of a Merkle tree; see `sfumato.ledger.log`. ``nodes`` are the subtrees
+# that a leaf completes, ``chain`` is a hash over all leaves so far, ``closed`` whether the dataset takes no more charges.
+log = Table(
+    "ledger_log",
+    metadata,
+    Column("dataset_id", ForeignKey("ledger_datasets.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("release_id", BigInteger),
+    Column("body", Text, nullable=False),
+    Column("salt", Text, nullable=False),
+    Column("leaf", Text, nullable=False),
+    Column("nodes", Text, nullable=False),
+    Column("chain", Text, nullable=False),
+    Column("closed", Integer, nullable=False),
+    Index("ledger_log_releases", "release_id"),
+)
+
 INDEXES_SINCE_4 = ("ledger_releases_pages", "ledger_releases_told", "ledger_life_charges_pages")
 SINCE_3 = (lives, persons, states, choices, changes, change_chunks, life_charges, charge_chunks)
-SINCE_5 = (allowances,)
+SINCE_5 = (allowances, log)
 VECTORS = (
     (rosters, "levels"),
     (rosters, "counts"),

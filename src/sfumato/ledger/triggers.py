@@ -26,6 +26,7 @@ _APPEND_ONLY = (
     schema.life_charges,
     schema.charge_chunks,
     schema.allowances,
+    schema.log,
 )
 # A choice that came into force is in the change that took it in; its own line would only tell when it was made.
 _TAKEN_IN = (

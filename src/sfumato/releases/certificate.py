@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from sfumato.releases.attribute_charges import attribute_charges, columns_shown
 from sfumato.releases.pipeline import Priced, schema_digest
 from sfumato.results import Result
 
-CERTIFICATE_VERSION = 2
+CERTIFICATE_VERSION = 3
 
 
 def certificate(
@@ -25,18 +25,22 @@ def certificate(
     dataset: str,
     reservation: int | None,
     fingerprint: str,
+    log: Mapping[str, Any] | None = None,
+    created: str | None = None,
     notes: Sequence[str] = (),
     said_by: str = "the call",
 ) -> dict[str, Any]:
-    """The certificate as JSON-able data; a folder adds the digests of its files.
+    """The certificate as JSON-able data; a folder adds the digests of its files, and a signature where there are keys.
 
-    `notes` warn beside the result; `said_by` is who asked, and so who made the assumptions of the request.
+    `log` proves that the charge is in the ledger's log (`Ledger.proof`); `created` is the minute to name, where now would tell
+    how long it took. `notes` warn beside the result; `said_by` is who
+    asked, and so who made the assumptions of the request.
     """
     request = priced.request
     return {
         "certificate_version": CERTIFICATE_VERSION,
         "software": {"name": "sfumato", "version": __version__},
-        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes"),
+        "created": created or minute(),
         "dataset": dataset,
         "release": request.name,
         "kind": request.kind,
@@ -62,7 +66,13 @@ def certificate(
         "recipient": request.recipient,
         "reservation": reservation,
         "fingerprint": fingerprint,
+        **({} if log is None else {"log": dict(log)}),
     }
+
+
+def minute() -> str:
+    """The minute that it is, in UTC."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes")
 
 
 def schema_record(priced: Priced) -> dict[str, Any]:

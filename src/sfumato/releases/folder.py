@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError
+from sfumato.ledger.signing import Keys, signed_json
 from sfumato.releases.report import report
 from sfumato.results import Result, load_result
 
@@ -25,6 +26,7 @@ class LedgerReceipt:
 
     certificate: Mapping[str, Any]
     repeated: bool = False
+    keys: Keys | None = None
 
     @property
     def entry(self) -> int | None:
@@ -37,7 +39,7 @@ class LedgerReceipt:
         target = Path(folder)
         earlier = prepare(target, str(self.certificate["fingerprint"]))
         if earlier is None:
-            write(target, result, self.certificate)
+            write(target, result, self.certificate, keys=self.keys)
         elif data_digest(result) != earlier.get("files", {}).get(DATA):
             raise InputError(f"{target} holds another release of the same request, with other noise; choose another folder")
         return target
@@ -49,7 +51,7 @@ def stored(result: Result, made: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def recalled(artefact: Mapping[str, Any] | None, name: str) -> Result:
+def recalled(artefact: Mapping[str, Any] | None, name: str, *, keys: Keys | None = None) -> Result:
     """A release that was paid for before, as the same object."""
     kept = artefact or {}
     if "result" not in kept:
@@ -57,7 +59,7 @@ def recalled(artefact: Mapping[str, Any] | None, name: str) -> Result:
             f"release {name!r} was paid for before, by a version of Sfumato that kept no figures in the ledger; open its "
             "folder, or change the request (a new release is charged anew)"
         )
-    return load_result(kept["result"]).with_receipt(LedgerReceipt(kept["certificate"], repeated=True))
+    return load_result(kept["result"]).with_receipt(LedgerReceipt(kept["certificate"], repeated=True, keys=keys))
 
 
 def prepare(folder: Path, fingerprint: str) -> dict[str, Any] | None:
@@ -137,8 +139,12 @@ def intact(folder: Path, made: Mapping[str, Any]) -> bool:
         return False
 
 
-def write(folder: Path, result: Result, made: Mapping[str, Any]) -> dict[str, Any]:
-    """Write everything to a hidden folder, flush it to the disk, then give it its name. Returns the certificate."""
+def write(folder: Path, result: Result, made: Mapping[str, Any], *, keys: Keys | None = None) -> dict[str, Any]:
+    """Write everything to a hidden folder, flush it to the disk, then give it its name. Returns the certificate.
+
+    With `keys` the certificate is signed, files and all.
+    """
+    made = {name: value for name, value in made.items() if name not in ("files", "signature")}  # they are made here
     # Two runs at once must not mix their files.
     partial = folder.parent / f".{folder.name}.{made.get('reservation')}.partial"
     shutil.rmtree(partial, ignore_errors=True)
@@ -159,6 +165,8 @@ def write(folder: Path, result: Result, made: Mapping[str, Any]) -> dict[str, An
         }
         (partial / "report.html").write_text(report(result, whole), encoding="utf-8", newline="\n")
         whole["files"]["report.html"] = _digest(partial / "report.html")
+        if keys is not None:
+            whole = signed_json(keys, whole)
         _write_json(partial / CERTIFICATE, whole)
         for path in partial.iterdir():
             _sync(path)
@@ -186,6 +194,11 @@ def plain_json(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     return str(value)
+
+
+def certificate_text(made: Mapping[str, Any]) -> str:
+    """The one way in which a certificate is written."""
+    return _json_text(made)
 
 
 def _json_text(data: Any, *, sort_keys: bool = False) -> str:

@@ -125,10 +125,14 @@ def _bar(made: Mapping[str, Any]) -> str:
 
 
 def _line(line: Mapping[str, Any]) -> str:
-    failed = {"failed": "It failed; what it cost stays used.", "reserved": "It was not finished; what it cost stays used."}
+    failed = {
+        "failed": "It failed; what it cost stays used.",
+        "reserved": "It was not finished, or its end is not told yet; what it cost stays used.",
+    }
     rows = {
         "used": _amount(line["charged"]),
         "for": line["recipient"] or "everybody",
+        **({"purpose": line["purpose"]} if line["purpose"] else {}),
         "when": _when(line["at"]),
         "you granted then": _amount(line["grant"]) + (f" ({line['tier']})" if line["tier"] else ""),
         "number in the books": line["release"],

@@ -7,6 +7,7 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.ledger import Ledger
+from sfumato.ledger.signing import Keys
 from sfumato.releases import folder as folders
 
 
@@ -38,14 +39,19 @@ def settle(ledger: Ledger, dataset: str, recipient: str | None, asked: str, earl
 
 def _same_release(recorded: dict[str, Any], found: dict[str, Any]) -> bool:
     """Whether a folder's certificate is the recorded one; a release made in Python was recorded before it had files."""
-    return recorded in (found, {k: v for k, v in found.items() if k != "files"})
+    return recorded == found or _bare(recorded) == _bare(found)
 
 
-def again(name: str, folder: Path, kept: dict[str, Any]) -> tuple[Path, dict[str, Any]]:
+def _bare(made: dict[str, Any]) -> dict[str, Any]:
+    """A certificate as it is before it has files."""
+    return {k: v for k, v in made.items() if k not in ("files", "signature")}
+
+
+def again(name: str, folder: Path, kept: dict[str, Any], *, keys: Keys | None) -> tuple[Path, dict[str, Any]]:
     """Folder and certificate of a release that was paid for before: where it was, or written now from what was kept."""
     home = Path(str(kept["folder"])) if kept.get("folder") else folder
     found = folders.read_certificate(home)
     if found is not None and _same_release(kept.get("certificate", {}), found):
         return home, found
     result = folders.recalled(kept, name)
-    return folder, folders.write(folder, result, {k: v for k, v in kept["certificate"].items() if k != "files"})
+    return folder, folders.write(folder, result, _bare(kept["certificate"]), keys=keys)

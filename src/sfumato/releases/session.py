@@ -244,7 +244,7 @@ class Table(Questions, WithHeads):
             about: dict[str, Any] = {"epoch": int(standing.epoch), "dataset_name": self.name, "source": self._source}
             paid = self.ledger.find(self.name, living_text(request, self.facts, **about), recipient=request.recipient)
             if paid is not None:  # before it is priced: perhaps nobody has anything left
-                return folders.recalled(paid.artefact, request.name)
+                return folders.recalled(paid.artefact, request.name, keys=self.ledger.keys)
         return self._made(price(request, self.facts, standing))
 
     def _made(self, priced: Priced) -> Result:
@@ -252,8 +252,9 @@ class Table(Questions, WithHeads):
 
         def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
             said: dict[str, Any] = {"reservation": reservation.id, "fingerprint": fingerprint, "notes": self._notes()}
+            said["log"] = self.ledger.proof(self.name, reservation.id)
             made = certificate(priced, result, dataset=self.name, **said)
-            result.with_receipt(folders.LedgerReceipt(made))
+            result.with_receipt(folders.LedgerReceipt(made, keys=self.ledger.keys))
             return folders.stored(result, made)
 
         done, reservation = charge_and_run(
@@ -264,7 +265,9 @@ class Table(Questions, WithHeads):
             source=self._source,
             finish=finish,
         )
-        return folders.recalled(reservation.artefact, priced.request.name) if done is None else done.result
+        if done is not None:
+            return done.result
+        return folders.recalled(reservation.artefact, priced.request.name, keys=self.ledger.keys)
 
     def _standing(self, *, binding: bool = False) -> Standing | None:
         """Where the people of a living roster stand; `binding` first applies what they have lowered since."""

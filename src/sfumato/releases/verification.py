@@ -3,14 +3,15 @@
 The certificate names every file with its digest, so a file that was changed, lost or slipped in is found. What the
 certificate says must also hold together: the figures are those of the tables beside them, the promise in words is the one
 that follows from its parts, no step lost more than the whole, and nothing is promised beyond what was charged. Whoever
-rewrites the certificate too can make all of that agree: compare its digest, which is shown, with the custodian's ledger.
+rewrites the certificate too can make all of that agree, unless it is signed: give the custodian's public keys, or compare
+its digest, which is shown, with the custodian's ledger. What it proves of the ledger's log is in `sfumato.releases.proving`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,32 +21,11 @@ from sfumato.errors import InputError, SfumatoError
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.units import nano_of
 from sfumato.releases.certificate import CERTIFICATE_VERSION
-from sfumato.releases.folder import CERTIFICATE, DATA, read_certificate
+from sfumato.releases.folder import CERTIFICATE, DATA, certificate_text, read_certificate
+from sfumato.releases.proving import FIRST_WITH_LOG, Check, Known, log_checks
 from sfumato.results import Result, load_result
 
 __all__ = ["Check", "Verification", "verify"]
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at.
-
-    Attributes
-    ----------
-    what : str
-        In a few words.
-    holds : bool
-    found : str
-        What was seen.
-    """
-
-    what: str
-    holds: bool
-    found: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {"what": self.what, "holds": self.holds, "found": self.found}
 
 
 @dataclass(frozen=True)
@@ -75,13 +55,26 @@ class Verification:
         return about | {"checks": [check.to_dict() for check in self.checks]}
 
 
-def verify(folder: str | Path) -> Verification:
+def verify(
+    folder: str | Path,
+    *,
+    keys: str | Path | Sequence[Mapping[str, Any]] | None = None,
+    checkpoint: str | Path | Mapping[str, Any] | None = None,
+    consistency: str | Path | Mapping[str, Any] | None = None,
+) -> Verification:
     """Check an artefact folder without its ledger.
 
     Parameters
     ----------
     folder : path
         As a release wrote it, wherever it lies now.
+    keys : path or sequence, optional
+        The custodian's public keys: a file as ``GET /v1/keys`` gives it, or what `Keys.public` gives. With them the
+        signature is checked, and there must be one.
+    checkpoint : path or mapping, optional
+        A checkpoint of the ledger's log that was kept, older or newer than the certificate.
+    consistency : path or mapping, optional
+        The proof that the older one of the two logs is the beginning of the newer one, as the service gives it.
 
     Returns
     -------
@@ -98,8 +91,10 @@ def verify(folder: str | Path) -> Verification:
         raise InputError(
             f"{place} holds no readable {CERTIFICATE}: give the folder of a release, as `sfumato release` wrote it"
         )
-    digest = hashlib.sha256((place / CERTIFICATE).read_bytes()).hexdigest()
-    return Verification(place, digest, tuple(_checks(place, made)))
+    raw = (place / CERTIFICATE).read_bytes()
+    known = Known.read(keys, checkpoint, consistency)
+    checks = [*_checks(place, made), *_spelling(made, raw), *log_checks(made, known)]
+    return Verification(place, hashlib.sha256(raw).hexdigest(), tuple(checks))
 
 
 def _checks(folder: Path, made: Mapping[str, Any]) -> Iterator[Check]:
@@ -122,6 +117,15 @@ def _software(made: Mapping[str, Any]) -> Iterator[Check]:
     name, number = str(by.get("name")), str(by.get("version"))
     same = "the same as here" if number == __version__ else f"here is {__version__}"
     yield Check("made by sfumato", name == "sfumato" and number.isprintable(), f"{name} {number}, {same}"[:120])
+
+
+def _spelling(made: Mapping[str, Any], raw: bytes) -> Iterator[Check]:
+    """Nothing is in the file that its reader does not see: a blank more, or a key twice."""
+    version = made.get("certificate_version")
+    if isinstance(version, int) and version < FIRST_WITH_LOG:
+        return
+    same = certificate_text(made).encode("utf-8", "replace") == raw
+    yield Check("the certificate is spelt as it was", same, "byte by byte" if same else "it was written by something else")
 
 
 def _files(folder: Path, made: Mapping[str, Any]) -> Iterator[Check]:

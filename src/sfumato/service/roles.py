@@ -26,6 +26,7 @@ ACTIONS: Final[dict[str, frozenset[Role]]] = {
     "tokens.manage": EVERYBODY,
     # the person whose budget it is
     "me.read": _only("person"),
+    "me.link": _only("person"),
     "me.receipt": _only("person"),
     "me.grant": _only("person"),
     "me.withdraw": _only("person"),

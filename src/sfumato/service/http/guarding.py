@@ -29,7 +29,7 @@ SECURITY_HEADERS: Final[dict[str, str]] = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
-LARGER_BODIES: Final[list[tuple[re.Pattern[str], int]]] = []
+LARGER_BODIES: Final[list[tuple[re.Pattern[str], int]]] = [(re.compile(r"/v1/datasets/[^/]{1,80}/people"), 8_388_608)]
 """Addresses that take more than the limit for bodies, and how many bytes."""
 _PROBES = frozenset({"/healthz", "/readyz"})  # whoever asks whether the service lives may know its address only
 _SHORT = 65_536

@@ -75,7 +75,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(SfumatoError)
     def _refused(_: Request, error: SfumatoError) -> JSONResponse:
         status = 503 if isinstance(error, LedgerError) else 409 if isinstance(error, BudgetError | PrivacyError) else 422
-        return answer(status, str(error))
+        return answer(status, str(error), kind=type(error).__name__)
 
     @app.exception_handler(OperationalError)
     def _no_database(_: Request, error: OperationalError) -> JSONResponse:

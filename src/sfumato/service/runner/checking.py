@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, select
 from sfumato.errors import PrivacyError
 from sfumato.service.context import Service
 from sfumato.service.jobs.slots import asked_by
+from sfumato.service.planning.digests import digest_of
 from sfumato.service.store import schema
 
 
@@ -77,7 +78,7 @@ def _plan(connection: Connection, job: Row[Any], account: Row[Any]) -> list[dict
         raise PrivacyError("this plan was not approved by an officer other than its author; nothing was spent")
     if account.role != "custodian" or account.id != plan.author_id or plan.dataset_id != job.dataset_id:
         raise PrivacyError("this job is not its plan's custodian's; nothing was spent")
-    if decision.plan_digest != plan.digest:
+    if decision.plan_digest != plan.digest or digest_of(connection, plan) != plan.digest:
         raise PrivacyError("this plan is not the one that was approved; nothing was spent")
     found: list[dict[str, Any]] = json.loads(plan.releases)
     return found

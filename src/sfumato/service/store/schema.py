@@ -104,7 +104,18 @@ subjects = Table(
     Column("dataset_id", ForeignKey("service_datasets.id"), primary_key=True),
     Column("person", Text, nullable=False),  # sealed
     Column("digest", Text, nullable=False),
+    Column("chosen_at", BigInteger),  # when they last chose by themselves; from then on no custodian chooses for them
+    Column("chosen_times", Integer, nullable=False, default=0, server_default="0"),  # on that day
     UniqueConstraint("dataset_id", "digest", name="service_subjects_once"),
+)
+
+# When the next epoch is to be, where a custodian has said so.
+announcements = Table(
+    "service_announcements",
+    metadata,
+    Column("dataset_id", ForeignKey("service_datasets.id"), primary_key=True),
+    Column("next_epoch", Text, nullable=False),  # a day
+    Column("announced_by", ForeignKey("service_accounts.id"), nullable=False),
 )
 
 plans = Table(

@@ -1,0 +1,201 @@
+"""The log: everything that happens to a dataset, one leaf after the other, in a Merkle tree and a hash chain.
+
+*One log for each dataset.* A leaf is written in the transaction of what it tells, under the dataset's lock: datasets do not
+wait for each other, and whoever follows the log of one learns nothing of another.
+
+*What a leaf says.* Its body is canonical JSON with what may be read (a charge, a minute), and a **seal**: a salted digest
+over every column of the rows that were written with it. `sfumato.ledger.log_check` computes all of them again, so a value
+changed anywhere in the ledger's tables contradicts a leaf. The salt (128 random bits) lies beside the leaf and is told to
+nobody: without it neither seal nor hash of a leaf lets anybody try out what might be in it, such as one person's choice.
+
+*What is kept for proofs.* Each row holds the perfect subtrees that its leaf completes, one on average. A proof needs at most
+2 log2(n) of them; an append needs the last row and, one time in four, one more statement for subtrees before it. Nothing is
+ever updated.
+
+The chain and the tree alone do not stop somebody who can write to the database and computes everything anew. Signed
+checkpoints do, in the hands of others: see `sfumato.ledger.signing`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Select, Table, bindparam, insert, literal_column, select
+
+from sfumato.errors import LedgerError
+from sfumato.ledger import merkle, schema
+from sfumato.ledger.merkle import Node
+from sfumato.ledger.requests import canonical
+
+Row = tuple[Any, ...]  # the name of a table and the values of its columns
+SALT = 16
+_ROWS = b"sfumato-ledger-rows-v1\0"
+_CHAIN = b"\2"
+BEGINNING = bytes(merkle.SIZE)
+
+_name = select(schema.datasets.c.name).where(schema.datasets.c.id == bindparam("dataset")).scalar_subquery()
+_LAST = (
+    select(schema.log, _name.label("dataset"))
+    .where(schema.log.c.dataset_id == bindparam("dataset"))
+    .order_by(schema.log.c.number.desc())
+    .limit(literal_column("1"))
+)
+
+
+def row_of(table: Table, values: Mapping[str, Any], *leave_out: str) -> Row:
+    """A row for a seal: every column in order but those left out; what is not given is empty."""
+    return table.name, *(values.get(c.name) for c in table.columns if c.name not in leave_out)
+
+
+def rows_of(connection: Connection, table: Table, where: Any, *leave_out: str) -> list[Row]:
+    """The rows of a table as the database has them."""
+    return [row_of(table, row, *leave_out) for row in rows_in(connection, select(table).where(where))]
+
+
+def rows_in(connection: Connection, query: Select[Any]) -> list[dict[str, Any]]:
+    """What a query finds, by the names of the columns."""
+    return [row._asdict() for row in connection.execute(query)]
+
+
+def seal(salt: str, rows: Iterable[Row]) -> str:
+    """The salted digest of rows, in whatever order they come.
+
+    >>> seal("00", [("t", 1, None)]) == seal("00", [("t", 1, None)]), seal("00", [("t", 1)]) == seal("01", [("t", 1)])
+    (True, False)
+    """
+    texts = sorted(json.dumps([_plain(value) for value in row], separators=(",", ":")) for row in rows)
+    return hashlib.sha256(_ROWS + salt.encode() + b"\n" + "\n".join(texts).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | int):
+        return value
+    return {"sha256": hashlib.sha256(value).hexdigest()}
+
+
+def fresh_salt() -> str:
+    """128 random bits."""
+    return os.urandom(SALT).hex()
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """What is to be written.
+
+    Attributes
+    ----------
+    kind : str
+    body : mapping
+        What may be read.
+    rows : sequence of Row
+        What is sealed.
+    standing : sequence of Row, optional
+        Where people stand after it: sealed apart, because a later leaf replaces it.
+    release_id : int, optional
+        The release that it tells about.
+    """
+
+    kind: str
+    body: Mapping[str, Any]
+    rows: Sequence[Row] = ()
+    standing: Sequence[Row] | None = None
+    release_id: int | None = None
+
+
+def body_of(leaf: Leaf, dataset: str, salt: str) -> str:
+    """The text that is hashed."""
+    sealed: dict[str, Any] = {"kind": leaf.kind, "dataset": dataset, "seal": seal(salt, leaf.rows)}
+    if leaf.standing is not None:
+        sealed["standing"] = seal(salt, leaf.standing)
+    return canonical({**leaf.body, **sealed})
+
+
+def append(connection: Connection, dataset_id: int, leaf: Leaf, *, dataset: str | None = None) -> int:
+    """Write a leaf after those that are there; the caller holds the dataset's lock. Returns its number.
+
+    `dataset` is its name, asked for only with the first leaf.
+    """
+    last = connection.execute(_LAST, {"dataset": dataset_id}).one_or_none()
+    if last is None and leaf.kind != "registered":
+        raise gone()
+    name = last.dataset if last is not None else dataset
+    assert name is not None
+    if last is not None and last.closed and leaf.kind == "reserved":
+        raise LedgerError(
+            f"{name!r} is closed: entries of its log were lost, so nobody can tell what is left of its budgets. Nothing was "
+            "spent; register it under a new name, with budgets that allow for what was released before"
+        )
+    number = 0 if last is None else int(last.number) + 1
+    salt = fresh_salt()
+    body = body_of(leaf, name, salt)
+    hashed = merkle.leaf_hash(body.encode())
+    known: dict[Node, bytes] = {} if last is None else {(0, number - 1): bytes.fromhex(last.leaf)}
+    more = [node for node in merkle.needed_to_append(number) if node not in known]
+    known |= hashes(connection, dataset_id, more)
+    nodes = merkle.completed(number, hashed, known.__getitem__)
+    chain = chained(BEGINNING if last is None else bytes.fromhex(last.chain), hashed)
+    row = {
+        "dataset_id": dataset_id,
+        "number": number,
+        "kind": leaf.kind,
+        "release_id": leaf.release_id,
+        "body": body,
+        "salt": salt,
+        "leaf": hashed.hex(),
+        "nodes": b"".join(nodes).hex(),
+        "chain": chain.hex(),
+        "closed": int(leaf.kind == "closed" or (last is not None and bool(last.closed))),
+    }
+    connection.execute(insert(schema.log).values(row))
+    return number
+
+
+def chained(before: bytes, leaf: bytes) -> bytes:
+    """The chain after one more leaf."""
+    return hashlib.sha256(_CHAIN + before + leaf).digest()
+
+
+def size_of(connection: Connection, dataset_id: int) -> int:
+    """How many leaves there are."""
+    last = connection.execute(_LAST, {"dataset": dataset_id}).one_or_none()
+    return 0 if last is None else int(last.number) + 1
+
+
+def hashes(connection: Connection, dataset_id: int, nodes: Iterable[Node]) -> dict[Node, bytes]:
+    """Perfect subtrees as they were kept, in one statement."""
+    wanted = set(nodes)
+    if not wanted:
+        return {}
+    table = schema.log
+    at = {node: ((node[1] + 1) << node[0]) - 1 for node in wanted}  # the leaf that completed it
+    query = select(table.c.number, table.c.leaf, table.c.nodes)
+    here = query.where(table.c.dataset_id == dataset_id, table.c.number.in_(sorted(set(at.values()))))
+    rows = {int(row.number): row for row in connection.execute(here)}
+    found = {}
+    for node, number in at.items():
+        row, level = rows.get(number), node[0]
+        text = "" if row is None else row.leaf if level == 0 else row.nodes[64 * (level - 1) : 64 * level]
+        if len(text) != 2 * merkle.SIZE:
+            raise gone()
+        found[node] = bytes.fromhex(text)
+    return found
+
+
+def subtrees(connection: Connection, dataset_id: int, spans: Sequence[merkle.Span]) -> list[bytes]:
+    """The hashes of subtrees, from the perfect ones."""
+    parts = [merkle.nodes_of(span) for span in spans]
+    known = hashes(connection, dataset_id, [node for part in parts for node in part])
+    return [merkle.folded([known[node] for node in part]) for part in parts]
+
+
+def gone() -> LedgerError:
+    """The error for a log with a hole in it."""
+    return LedgerError(
+        "entries of the dataset's log are missing: the ledger was changed from outside; restore it from a backup before "
+        "releasing anything"
+    )

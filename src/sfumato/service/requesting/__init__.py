@@ -1,0 +1,1 @@
+"""Analysts: what officers have approved beforehand, what each of them may spend, and what they ask."""
