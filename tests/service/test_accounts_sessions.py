@@ -43,7 +43,7 @@ def test_the_cookie_is_for_this_host_and_no_script(world, service, monkeypatch):
     plain = world.nobody().post("/v1/sign-in", json={"name": "officer", "password": PASSWORD}).headers["set-cookie"]
     assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(plain.split("; "))
     assert "Domain" not in plain
-    object.__setattr__(service.settings, "secure_cookies", True)
+    world.set(secure_cookies=True)
     secure = world.nobody().post("/v1/sign-in", json={"name": "officer", "password": PASSWORD}).headers["set-cookie"]
     assert secure.startswith("__Host-sfumato=")
     assert {"Secure", "HttpOnly", "SameSite=strict", "Path=/"} <= set(secure.split("; "))
@@ -184,7 +184,7 @@ def test_a_stronger_cost_is_taken_up_at_the_next_sign_in(world, service):
 
     before = stored()
     assert before.startswith("$argon2id$")
-    object.__setattr__(service.settings, "password_memory", 128)
+    world.set(password_memory=128)
     world.signed_in("officer")
     assert "m=128" in stored()
     assert stored() != before

@@ -36,6 +36,7 @@ plans.write             .       x          .        .        .
 plans.preview           .       x          x        .        .
 plans.submit            .       x          .        .        .
 plans.run               .       x          .        .        .
+approvals.read          .       .          x        .        .
 plans.decide            .       .          x        .        .
 record.export           .       .          x        .        .
 allowances.read         .       x          x        x        .
@@ -57,7 +58,17 @@ keys.rotate             .       .          .        .        x
 
 WITH_A_CODE = {"plans.decide", "preapprovals.write", "allowances.grant", "keys.rotate"}
 
-OPEN = {"GET /v1/openapi.json", "GET /healthz", "GET /readyz", "GET /metrics"}
+OPEN = {
+    "GET /v1/openapi.json",
+    "GET /healthz",
+    "GET /readyz",
+    "GET /metrics",
+    "POST /v1/sign-in",
+    "POST /v1/join",
+    "POST /v1/set-password",
+    "POST /v1/oidc/start",
+    "GET /v1/oidc/callback",
+}
 """What answers somebody who is not signed in: the description, and the ways to sign in."""
 
 

@@ -78,6 +78,11 @@ class World:
         """The code at this moment, or some steps away."""
         return totp.code_at(secret, totp.step_at(self.clock.moment) + steps)
 
+    def set(self, **settings: Any) -> None:
+        """Change settings of this service while it runs."""
+        for name, value in settings.items():
+            object.__setattr__(self.service.settings, name, value)
+
     def changed(self, account: Caller, **values: Any) -> None:
         """Change a row of accounts."""
         with self.service.store.write() as connection:
