@@ -15,7 +15,8 @@ from sfumato.releases.certificate import certificate, minute
 from sfumato.releases.heads import seen_beforehand
 from sfumato.releases.keeping import fresh_budgets, warn_of
 from sfumato.releases.mistakes import at_release
-from sfumato.releases.outcomes import Outcome, StoppedError
+from sfumato.releases.outcomes import Outcome as Outcome
+from sfumato.releases.outcomes import StoppedError as StoppedError
 from sfumato.releases.pipeline import (
     HEAD_COUNTS,
     Priced,
