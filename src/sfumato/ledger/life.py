@@ -7,7 +7,7 @@ back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,8 @@ class Life:
         The ledger's database.
     dataset : str
         A registered dataset.
+    after : callable, optional
+        Called with the dataset when something was written.
 
     Examples
     --------
@@ -61,10 +63,10 @@ class Life:
     >>> folder.cleanup()
     """
 
-    def __init__(self, store: Store, dataset: str) -> None:
+    def __init__(self, store: Store, dataset: str, *, after: Callable[[str], None] | None = None) -> None:
         from sfumato.ledger.lives import Lives
 
-        self._lives = Lives(store, dataset)
+        self._lives = Lives(store, dataset, after)
         self._where = f"{dataset!r} in {store.name!r}"
 
     def __repr__(self) -> str:

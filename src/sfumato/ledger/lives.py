@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -42,9 +42,10 @@ def _shown(done: Epoch, menu: Menu) -> Epoch:
 class Lives:
     """See `sfumato.ledger.life.Life`, which says what each of these does."""
 
-    def __init__(self, store: Store, dataset: str) -> None:
+    def __init__(self, store: Store, dataset: str, after: Callable[[str], None] | None = None) -> None:
         self._store = store
         self._dataset = dataset
+        self._after = after
         self._known: Menu | None = None  # a menu never changes
         with store.read() as connection:
             self._find(connection)
@@ -62,7 +63,7 @@ class Lives:
         listed = _listed(people)
         if missing not in ("stay", "withdraw"):
             raise InputError(f"missing is 'stay' or 'withdraw', got {missing!r}")
-        with self._store.write() as connection:
+        with self._writing() as connection:
             dataset_id = lock(connection, self._dataset)
             key = persons.key_of(connection, self._store.key, make=True, dataset_id=dataset_id)
             hashed = persons.hashes(key, self._dataset, listed)
@@ -81,7 +82,7 @@ class Lives:
 
     def epoch(self, at: datetime | None = None) -> Epoch:
         written = clock.now() if at is None else clock.written(at)
-        with self._store.write() as connection:
+        with self._writing() as connection:
             dataset_id = lock(connection, self._dataset)
             menu = self._menu(connection, dataset_id)
             done = _shown(epochs.close(connection, dataset_id, written), menu)
@@ -92,7 +93,7 @@ class Lives:
         with self._living() as (connection, dataset_id, menu):
             if not choices.lowering(connection, dataset_id):
                 return None
-        with self._store.write() as connection:
+        with self._writing() as connection:
             bound = epochs.bind(connection, lock(connection, self._dataset), clock.now())
             return None if bound is None else _shown(bound, menu)
 
@@ -113,7 +114,7 @@ class Lives:
             return place >= 0 or self._waiting(connection, dataset_id, hashed, place) is not None
 
     def choose(self, person: Any, grant: str | Epsilon | None) -> Receipt | None:
-        with self._store.write() as connection:
+        with self._writing() as connection:
             dataset_id = lock(connection, self._dataset)
             menu = self._menu(connection, dataset_id)
             if isinstance(grant, str) and grant not in (menu.names or ()):
@@ -178,7 +179,7 @@ class Lives:
             return heads_charged(connection, dataset_id, menu, release_id)
 
     def _choose(self, person: Any, grant: str | Epsilon | None, *, newcomers: bool, leaves: bool = False) -> None:
-        with self._store.write() as connection:
+        with self._writing() as connection:
             dataset_id = lock(connection, self._dataset)
             asked = self._amounts(self._menu(connection, dataset_id), None if leaves else grant, leaves=leaves)
             hashed, place = self._place(connection, dataset_id, person, make=newcomers)
@@ -246,6 +247,13 @@ class Lives:
         return InputError(
             f"nobody of that name is in {self._dataset!r}; check the spelling ('07' is not '7'), or join them first"
         )
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with self._store.write() as connection:
+            yield connection
+        if self._after is not None:
+            self._after(self._dataset)
 
     @contextmanager
     def _living(self) -> Iterator[tuple[Connection, int, Menu]]:
