@@ -83,7 +83,7 @@ CASES: dict[str, Case] = {
     # open to everybody
     "GET /healthz": Case(),
     "GET /readyz": Case(503),
-    "GET /metrics": Case(),
+    "GET /metrics": Case(404),
     "GET /v1/openapi.json": Case(),
     "POST /v1/sign-in": Case(401, {"name": "nobody", "password": _PASSWORD}),
     "POST /v1/join": Case(403, {"code": "AAAA-AAAA-AAAA-AAAA", "name": "somebody", "password": _PASSWORD}),
