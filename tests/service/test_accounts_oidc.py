@@ -155,9 +155,8 @@ def test_a_token_for_another_sign_in_is_not_taken(world, op, known):
     assert _through(world, op)[1].status_code == 403
 
 
-@pytest.mark.parametrize(
-    "lies",
-    [
+def test_what_the_token_says_is_checked(world, op, known):
+    for lies in [
         {"iss": "https://evil.example"},
         {"aud": "another"},
         {"aud": ["another", "sfumato"], "azp": "another"},
@@ -170,12 +169,10 @@ def test_a_token_for_another_sign_in_is_not_taken(world, op, known):
         {"sub": "x" * 300},
         {"sub": "a\0b"},
         {"at_hash": "wrong"},
-    ],
-)
-def test_what_the_token_says_is_checked(world, op, known, lies):
-    op.lies = lies
-    client, reply = _through(world, op)
-    assert (reply.status_code, "sfumato" in client.cookies) == (403, False)
+    ]:
+        op.lies = lies
+        client, reply = _through(world, op)
+        assert (reply.status_code, "sfumato" in client.cookies) == (403, False)
 
 
 def test_the_signature_is_checked_and_only_that_of_a_public_key(world, op, known, keys):
@@ -198,11 +195,11 @@ def test_a_way_is_gone_once_and_not_for_long(world, op, known):
     assert _back(client, code, state).status_code == 403
 
 
-@pytest.mark.parametrize("cookie", ["", "x", "AAAA", "a" * 300, "=="])
-def test_a_cookie_that_nobody_gave_is_refused(world, op, cookie):
-    client = world.nobody(Cookie=f"{COOKIE}={cookie}")
-    assert _back(client, "code0", "state").status_code == 403
-    assert client.get("/v1/oidc/callback", params={"error": "access_denied"}).status_code == 403
+def test_a_cookie_that_nobody_gave_is_refused(world, op):
+    for cookie in ["", "x", "AAAA", "a" * 300, "=="]:
+        client = world.nobody(Cookie=f"{COOKIE}={cookie}")
+        assert _back(client, "code0", "state").status_code == 403
+        assert client.get("/v1/oidc/callback", params={"error": "access_denied"}).status_code == 403
 
 
 def test_a_session_of_before_ends(world, op, known):
@@ -257,12 +254,10 @@ def test_no_provider_no_address(world):
     assert world.nobody().get("/v1/oidc/callback").status_code == 404
 
 
-@pytest.mark.parametrize(
-    "described", [{"issuer": "https://evil.example"}, {"token_endpoint": "http://op.example/token"}, {"jwks_uri": None}]
-)
-def test_a_provider_that_describes_itself_wrongly_is_not_used(world, op, described):
-    op.described = described
-    assert world.nobody().post("/v1/oidc/start", json={}).status_code == 503
+def test_a_provider_that_describes_itself_wrongly_is_not_used(world, op):
+    for described in [{"issuer": "https://evil.example"}, {"token_endpoint": "http://op.example/token"}, {"jwks_uri": None}]:
+        op.described = described
+        assert world.nobody().post("/v1/oidc/start", json={}).status_code == 503
 
 
 @pytest.mark.parametrize("reply", [httpx.Response(500), httpx.Response(200, text="x"), httpx.Response(200, json=[]), None])

@@ -22,10 +22,10 @@ VECTORS = {  # RFC 6238, appendix B
 }
 
 
-@pytest.mark.parametrize("moment", VECTORS)
-def test_the_codes_are_those_of_the_standard(moment):
-    found = [totp.code_at(key, totp.step_at(moment), digits=8, algorithm=name) for name, key in KEYS.items()]
-    assert tuple(found) == VECTORS[moment]
+def test_the_codes_are_those_of_the_standard():
+    for moment in VECTORS:
+        found = [totp.code_at(key, totp.step_at(moment), digits=8, algorithm=name) for name, key in KEYS.items()]
+        assert tuple(found) == VECTORS[moment]
 
 
 def test_the_address_for_apps_holds_no_more_than_it_should():
@@ -101,9 +101,9 @@ def test_of_many_with_one_code_at_once_one_is_let_through(world, officer, secret
     assert sorted(answers) == [200, 403, 403, 403]
 
 
-@pytest.mark.parametrize("code", [None, "", "12345", "1234567", "12345a", "１２３４５６", "123456\n", " 123456", "-12345"])
-def test_what_is_no_code_is_refused(world, officer, secret, code):
-    assert _confirmed(world, officer, code) == 403
+def test_what_is_no_code_is_refused(world, officer, secret):
+    for code in [None, "", "12345", "1234567", "12345a", "１２３４５６", "123456\n", " 123456", "-12345"]:
+        assert _confirmed(world, officer, code) == 403
 
 
 def test_guessing_is_slow(world, officer, secret):
