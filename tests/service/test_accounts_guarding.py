@@ -37,8 +37,8 @@ def test_every_answer_has_the_headers_also_errors(client):
         client.get("/v1/nowhere"),
         client.get("/v1/session"),
         client.get("/v1/broken"),
-        client.post("/v1/openapi.json"),
-        client.get("/v1/openapi.json", headers={"Host": "evil.example"}),
+        client.post("/v1/session"),
+        client.get("/v1/session", headers={"Host": "evil.example"}),
         client.post("/v1/echo", content=b"x" * 2_000_000),
         client.get("/v1/a%ff"),
         client.get("/healthz"),
@@ -58,7 +58,7 @@ def test_every_answer_has_the_headers_also_errors(client):
 
 def test_over_https_browsers_are_told_to_stay_there(world):
     world.set(secure_cookies=True)
-    reply = TestClient(create_app(world.service)).get("/v1/openapi.json")
+    reply = TestClient(create_app(world.service)).get("/v1/session")
     assert "max-age=31536000" in reply.headers["strict-transport-security"]
 
 
@@ -72,9 +72,9 @@ def test_the_service_answers_to_its_names_only(client):
         "testserver/x",
         "test server",
     ]:
-        assert client.get("/v1/openapi.json", headers={"Host": host}).status_code == 400
-        for own in ("testserver", "TESTSERVER:8000", "localhost", "127.0.0.1:80"):
-            assert client.get("/v1/openapi.json", headers={"Host": own}).status_code == 200
+        assert client.get("/v1/session", headers={"Host": host}).status_code == 400
+    for own in ("testserver", "TESTSERVER:8000", "localhost", "127.0.0.1:80"):
+        assert client.get("/v1/session", headers={"Host": own}).status_code == 401
 
 
 def test_a_body_has_a_limit_with_and_without_a_length(client, service):
@@ -168,8 +168,9 @@ HOSTILE = [
 
 
 def test_what_no_database_or_answer_can_hold_reaches_no_route(client):
-    for body in HOSTILE:
-        for kind in ("application/json", "Application/Problem+JSON; charset=utf-8", "application/json;charset=utf-16"):
+    kinds = ("application/json", "Application/Problem+JSON; charset=utf-8", "application/json;charset=utf-16")
+    for number, body in enumerate(HOSTILE):
+        for kind in kinds if number < 2 else kinds[:1]:
             reply = client.post("/v1/body", content=body, headers={"Content-Type": kind})
             assert reply.status_code == 422, (kind, reply.text)
             assert reply.headers["content-type"] == "application/problem+json"
