@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -12,7 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from sqlalchemy import text
+from typer.testing import CliRunner
 
+from sfumato.cli import app
 from sfumato.errors import BudgetError, InputError, LedgerError
 from sfumato.ledger import Ask, Caps, Ledger, clock, foresee
 from sfumato.ledger.allowance import name_of
@@ -259,6 +262,24 @@ def test_verify_finds_what_was_changed_from_outside(swift: Path, today: object, 
         connection.execute(text(change))
     with pytest.raises(LedgerError, match=r"allowance|daily"):
         ledger.verify("clinic")
+
+
+def test_the_command_line_grants_and_shows(swift: Path) -> None:
+    place = str(swift / "clinic.ledger")
+    ledger = Ledger.open(place)
+    ledger.register("clinic", epsilon=100)
+
+    def say(*words: str) -> str:
+        done = CliRunner().invoke(app, [*words, "--ledger", place])
+        assert done.exit_code == 0, done.output
+        return " ".join(done.output.replace("│", " ").split())
+
+    assert "ann may spend 0.5 of 0.5 for care [x] in clinic, 0.2 of them today" in say(
+        "allow", "clinic", "ann", "care [x]", "0.5", "--per-day", "0.2", "--by", "olga"
+    )
+    _ask(ledger, "0.1", "one", analyst="ann", purpose="care [x]")
+    assert "ann for care [x] 0.5 0.1 0.4 (0.1 today)" in say("ledger", "clinic")
+    assert json.loads(say("ledger", "clinic", "--json"))["datasets"][0]["allowances"][0]["granted_by"] == "olga"
 
 
 class Allowances(RuleBasedStateMachine):

@@ -43,7 +43,7 @@ def test_a_plan_of_two_is_released_charged_and_told_at_its_slot(tmp_path, monkey
     assert not runner.held
     assert [a.name for a in jobs.artefacts(service, job_id)] == ["old", "ages"]
     for made in jobs.artefacts(service, job_id):
-        assert verify(service.settings.state / made.folder, ledger=service.ledger).ok
+        assert verify(service.settings.state / made.folder).holds
         entry = service.ledger.entry("clinic", made.entry)
         assert (entry.state, entry.name, entry.by) == ("committed", made.name, f"custodian [{job_id}]")
     service.ledger.verify("clinic")
@@ -128,6 +128,31 @@ def test_a_plan_that_cannot_be_paid_as_a_whole_is_not_begun(tmp_path, monkeypatc
     jobs.until_told(Runner(service), clock)
     assert jobs.job(service, job_id).state == "failed"
     assert not service.ledger.history("clinic")
+
+
+@pytest.mark.parametrize("wrong", [None, "revoked", "dearer", "to somebody else", "no purpose", "no allowance"])
+def test_an_analysts_request_is_charged_to_their_allowance_if_it_is_still_approved(tmp_path, monkeypatch, clock, wrong):
+    service = jobs.clinic(tmp_path)
+    jobs.inline(monkeypatch)
+    about = {"dataset_id": jobs.registered(service), "purpose": "planning"}
+    officer, analyst = jobs.account(service, "officer"), jobs.account(service, "analyst", "ana")
+    if wrong != "no allowance":
+        service.ledger.allow("clinic", analyst="ana", purpose="planning", epsilon="1")
+    moments = {"created_at": clock.now, "revoked_at": clock.now if wrong == "revoked" else None}
+    most = 10**8 - (wrong == "dearer")
+    with service.store.write() as connection:
+        row = {"id": "p", "kinds": '["count"]', "most": most, "officer_id": officer}
+        connection.execute(schema.preapprovals.insert().values(**row, **about, **moments))
+        asked = jobs.ONE[0] | {"recipient": "bob" if wrong == "to somebody else" else "ana"}
+        about |= {"purpose": None} if wrong == "no purpose" else {}
+        job_id = queue.enqueue(connection, account_id=analyst, request=asked, **about)
+    jobs.until_told(Runner(service), clock)
+    assert jobs.job(service, job_id).state == ("failed" if wrong else "finished")
+    assert [entry.state for entry in service.ledger.history("clinic")] == ([] if wrong else ["committed"])
+    assert [a.spent for a in service.ledger.allowances("clinic")] == (
+        [] if wrong == "no allowance" else [0 if wrong else 10**8]
+    )
+    assert [a.recipient for a in jobs.artefacts(service, job_id)] == ([] if wrong else ["ana"])
 
 
 def _dead_at_its_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,6 +168,8 @@ def test_what_ended_or_was_revoked_covers_nothing(
     assert ask(ann, COUNT).status_code == 409
     with service.store.read() as connection, pytest.raises(BudgetError, match="no officer has approved"):
         preapprovals.check(connection, **whose)
+    assert service.ledger.checkpoint("clinic").size >= 4  # registered, allowed, approved twice, revoked
+    service.ledger.verify("clinic")
     past = officer.post("/v1/datasets/clinic/preapprovals", json=CARE | {"ends_at": 5})
     assert (past.status_code, "past" in past.json()["detail"]) == (422, True)
 

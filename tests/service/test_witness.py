@@ -55,7 +55,7 @@ def test_a_service_starts_again_and_again(settings: Settings, yesterday: Path) -
 
 def test_a_ledger_of_yesterday_is_refused(settings: Settings, yesterday: Path) -> None:
     put_back(settings, yesterday)
-    with pytest.raises(LedgerError, match=r"'clinic' had 3 entries .* and has 2 with .* sfumato service close 'clinic'"):
+    with pytest.raises(LedgerError, match=r"'clinic' had 3 entries .* and has 2 with .*sfumato service close 'clinic'"):
         Service.opened(settings)
 
 

@@ -95,6 +95,18 @@ def approved_plan(service: Service, releases: Any = ONE, **changed: Any) -> str:
     return plan
 
 
+def drafted_plan(service: Service, state: str) -> str:
+    """A plan of the custodian's that nobody has decided about."""
+    dataset = registered(service)
+    plan, digest = fresh_id("plan"), digest_of(service, dataset, ONE)
+    row = {"id": plan, "dataset_id": dataset, "name": "a plan", "releases": json.dumps(ONE), "digest": digest}
+    author = account(service, "custodian")
+    with service.store.write() as connection:
+        connection.execute(insert(schema.plans).values(**row, author_id=author, state="draft", created_at=now()))
+        connection.execute(schema.plans.update().where(schema.plans.c.id == plan).values(state=state))
+    return plan
+
+
 def digest_of(service: Service, dataset: str, releases: Any) -> str:
     """The digest that the plan has."""
     with service.store.read() as connection:
@@ -139,7 +151,8 @@ def over() -> None:
 
 
 def inline(monkeypatch: Any, work: Any = make) -> None:
-    """Make releases in this process."""
+    """Make releases in this process, with a report that takes no time."""
+    monkeypatch.setattr("sfumato.releases.folder.report", lambda *_: "<script>alert(1)</script>")
 
     def begin(service: Service, runner: str, job_id: str, name: str | None, until: int) -> None:
         try:

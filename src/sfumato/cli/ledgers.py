@@ -68,6 +68,33 @@ def ledger(
             console().print(f"Older ones: {told}, or --all for every one.", markup=False, soft_wrap=True)
 
 
+@app.command()
+def allow(
+    dataset: Annotated[str, typer.Argument(help="Name of the dataset.")],
+    analyst: Annotated[str, typer.Argument(help="Whose allowance it is.")],
+    purpose: Annotated[str, typer.Argument(help="What it is for.")],
+    epsilon: Annotated[str, typer.Argument(help="What they may spend for it in all; 0 ends it.")],
+    per_day: Annotated[str | None, typer.Option(help="What they may spend in one day (UTC).", show_default=False)] = None,
+    by: Annotated[str | None, typer.Option(help="Who grants it, for the ledger.", show_default=False)] = None,
+    location: Annotated[
+        str | None,
+        typer.Option("--ledger", help="Ledger file or postgresql:// URL; found in this folder if left out."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what an analyst may spend for a purpose; the newest word holds, and what was spent stays spent."""
+    from sfumato.ledger import Ledger
+
+    book = Ledger.open(location or find_ledger(dataset), create=False)
+    book.allow(dataset, analyst=analyst, purpose=purpose, epsilon=epsilon, per_day=per_day, by=by)
+    told = next(a for a in book.allowances(dataset, analyst) if a.purpose == purpose).to_dict()
+    if as_json:
+        print_json(told)
+        return
+    rate = "" if per_day is None else f", {told['left_today']} of them today"
+    console().print(f"{analyst} may spend {told['left']} of {told['cap']} for {purpose} in {dataset}{rate}.", markup=False)
+
+
 def _everything(book: Ledger, names: list[str], as_json: bool) -> None:
     """Every release of some datasets, printed as they are read."""
     from sfumato.cli import show

@@ -197,7 +197,7 @@ def release_line(entry: dict[str, Any]) -> str:
 
 
 def balance_rows(data: dict[str, Any]) -> list[list[str]]:
-    """The rows of a balance: total, recipients, attributes, people."""
+    """The rows of a balance: total, recipients, attributes, people, allowances."""
     rows: list[list[str]] = []
 
     def limit(name: str, part: dict[str, Any] | None) -> None:
@@ -217,6 +217,13 @@ def balance_rows(data: dict[str, Any]) -> list[list[str]]:
         name = part["name"] or "people"
         heads = "private" if part["people"] is None else f"{part['people']:,}"
         rows.append([name, heads, _span(part["budget"]), _span(part["spent"]), _span(part["left"])])
+    allowances = sorted(data.get("allowances") or [], key=lambda part: Fraction(part["left_today"]))
+    for part in allowances[:_MOST_ROWS]:
+        rate = "" if part["per_day"] is None else f" ({part['left_today']} today)"
+        name = f"{part['analyst']} for {part['purpose']}"
+        rows.append([escape(name), "", part["cap"], part["spent"], part["left"] + rate])
+    if len(allowances) > _MOST_ROWS:
+        rows.append([f"... {len(allowances) - _MOST_ROWS:,} more allowances (--json)", "", "", "", ""])
     return rows
 
 

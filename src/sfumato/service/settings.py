@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from sfumato.errors import InputError
+from sfumato.service.roles import EVERYBODY, ROLES
+
 
 @dataclass(frozen=True)
 class SourceSettings:
@@ -60,6 +63,13 @@ class OidcSettings:
     scopes: tuple[str, ...] = ("openid",)
     roles: tuple[str, ...] = ("person", "custodian", "officer", "analyst")
     new_accounts: str | None = None
+
+    def __post_init__(self) -> None:
+        unknown = sorted({*self.roles, *([] if self.new_accounts is None else [self.new_accounts])} - EVERYBODY)
+        if unknown:
+            raise InputError(f"[oidc] names {', '.join(unknown)}, which is no role; there are {', '.join(ROLES)}")
+        if self.new_accounts == "administrator" or self.new_accounts not in (None, *self.roles):
+            raise InputError("[oidc] new_accounts must be one of its roles, and not the administrator's")
 
 
 @dataclass(frozen=True)

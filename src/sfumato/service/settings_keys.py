@@ -86,6 +86,13 @@ SECTIONS: Final[dict[str, tuple[Key, ...]]] = {
         Key("client_id", "text", "What the service is called there.", "sfumato"),
         Key("client_secret", "secret", "What the service shows the provider.", "${OIDC_SECRET}"),
         Key("scopes", "texts", "What it asks for.", ["openid"]),
+        Key("roles", "texts", "Roles whose accounts may sign in with it.", ["person", "custodian", "officer", "analyst"]),
+        Key(
+            "new_accounts",
+            "text",
+            "The role of people whom only the provider knows; without it they need an invitation.",
+            "person",
+        ),
     ),
 }
 """Section -> its keys. The sections ``[sources.NAME]`` have those of `SOURCE`."""

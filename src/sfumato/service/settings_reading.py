@@ -80,7 +80,10 @@ def read(path: Path, environ: Mapping[str, str], *, places: bool = True) -> dict
         if lacking:
             mistakes.add(InputError(f"[oidc] needs {', '.join(lacking)} too; write them, or leave the section out"))
         else:
-            found["oidc"] = OidcSettings(**oidc)
+            try:
+                found["oidc"] = OidcSettings(**oidc)
+            except InputError as error:
+                mistakes.add(error)
     _together(found, mistakes)
     if mistakes.found:
         raise SettingsError(f"{path.name} cannot be used as it is:\n" + "\n".join(f"- {line}" for line in mistakes.found))

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import Connection, delete, select, update
 
 from sfumato.service.context import Service
 from sfumato.service.http.problems import ProblemError
@@ -108,23 +108,24 @@ def take(service: Service, tries: Sequence[tuple[str, Rule]]) -> list[Counted]:
 def take_back(service: Service, counted: Sequence[Counted]) -> None:
     """A try that succeeded was no guess."""
     with service.store.write() as connection:
-        for one in counted:
-            mine = _attempts.c.bucket == one.bucket
-            connection.execute(update(_attempts).where(mine, _attempts.c.tries > 0).values(tries=_attempts.c.tries - 1))
-            if one.until is not None:
-                connection.execute(update(_attempts).where(mine, _attempts.c.until == one.until).values(until=None))
+        _taken_back(connection, counted)
 
 
-def forget(service: Service, what: str) -> None:
-    """Begin anew in one bucket."""
+def signed_in(service: Service, counted: Sequence[Counted], name: str, address: str) -> None:
+    """Somebody of this name has signed in from this address: their own count there begins anew, and they are known there."""
+    name, moment = name.casefold(), database.now()
+    known = _bucket(service, f"known {address} {name}")
     with service.store.write() as connection:
-        connection.execute(delete(_attempts).where(_attempts.c.bucket == _bucket(service, what)))
+        _taken_back(connection, counted)
+        connection.execute(delete(_attempts).where(_attempts.c.bucket == _bucket(service, _own(name, address))))
+        if not insert_new(connection, _attempts, bucket=known, tries=0, at=moment, expires_at=moment + KNOWN):
+            connection.execute(update(_attempts).where(_attempts.c.bucket == known).values(expires_at=moment + KNOWN))
 
 
 def sign_in_tries(service: Service, name: str, address: str) -> list[tuple[str, Rule]]:
     """What a try to sign in counts for, the name at this address first."""
     limits, name = service.settings.limits, name.casefold()
-    own = (f"sign in {address} {name}", Rule(limits.failures, limits.lock))
+    own = (_own(name, address), Rule(limits.failures, limits.lock))
     if _is_known(service, name, address):
         return [own]
     short = min(60, limits.lock)
@@ -133,14 +134,6 @@ def sign_in_tries(service: Service, name: str, address: str) -> list[tuple[str, 
         (f"sign in {name}", Rule(4 * limits.failures, short)),
         (f"sign in from {address}", Rule(limits.sign_ins, short)),
     ]
-
-
-def remember(service: Service, name: str, address: str) -> None:
-    """Somebody of this name has signed in from this address."""
-    bucket, moment = _bucket(service, f"known {address} {name.casefold()}"), database.now()
-    with service.store.write() as connection:
-        if not insert_new(connection, _attempts, bucket=bucket, tries=0, at=moment, expires_at=moment + KNOWN):
-            connection.execute(update(_attempts).where(_attempts.c.bucket == bucket).values(expires_at=moment + KNOWN))
 
 
 def too_many(wait: int) -> ProblemError:
@@ -153,6 +146,18 @@ def _is_known(service: Service, name: str, address: str) -> bool:
     with service.store.read() as connection:
         found = connection.execute(select(_attempts.c.expires_at).where(mine)).scalar()
     return found is not None and found >= database.now()
+
+
+def _taken_back(connection: Connection, counted: Sequence[Counted]) -> None:
+    for one in counted:
+        mine = _attempts.c.bucket == one.bucket
+        connection.execute(update(_attempts).where(mine, _attempts.c.tries > 0).values(tries=_attempts.c.tries - 1))
+        if one.until is not None:
+            connection.execute(update(_attempts).where(mine, _attempts.c.until == one.until).values(until=None))
+
+
+def _own(name: str, address: str) -> str:
+    return f"sign in {address} {name}"
 
 
 def _bucket(service: Service, what: str) -> str:

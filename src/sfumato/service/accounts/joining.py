@@ -33,17 +33,14 @@ def sign_in(service: Service, name: str, password: str, address: str, *, had: st
     had : str, optional
         The secret of the session that their browser has; it ends.
     """
-    tries = attempts.sign_in_tries(service, name, address)
-    counted = attempts.take(service, tries)
+    counted = attempts.take(service, attempts.sign_in_tries(service, name, address))
     with service.store.read() as connection:
         row = connection.execute(select(_accounts).where(func.lower(_accounts.c.name) == name.lower())).one_or_none()
     # The same work, and below the same answer, whether there is such a name, it has a password, or it is disabled.
     fits = passwords.fits(service, None if row is None else row.password, password)
     if row is None or not fits or row.state != "active":
         raise _not_right()
-    attempts.take_back(service, counted)
-    attempts.forget(service, tries[0][0])
-    attempts.remember(service, name, address)
+    attempts.signed_in(service, counted, name, address)
     renewed = passwords.hashed(service, password) if passwords.is_outdated(service, row.password) else None
     with service.store.write() as connection:
         # Unless it was reset while it was being compared.

@@ -30,6 +30,7 @@ SECURITY_HEADERS: Final[dict[str, str]] = {
 }
 LARGER_BODIES: Final[list[tuple[re.Pattern[str], int]]] = [(re.compile(r"/v1/datasets/[^/]{1,80}/people"), 8_388_608)]
 """Addresses that take more than the limit for bodies, and how many bytes."""
+_PROBES = frozenset({"/healthz", "/readyz"})  # whoever asks whether the service lives may know its address only
 _ADDRESS_SHARE = 4  # one address may be a house full of people
 
 
@@ -86,7 +87,7 @@ class Guard:
 
     def _check_address(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         host = _name_in(headers.get(b"host", b"").decode("latin-1"))
-        if host not in self._hosts:
+        if host not in self._hosts and scope["path"] not in _PROBES:
             raise _RefusedError(400, "the service is not called this; use the address that its administrator gave you")
         fault = fault_of_address(
             scope.get("raw_path") or scope["path"].encode(errors="surrogatepass"), scope["query_string"]

@@ -1,22 +1,13 @@
-"""What the routes about datasets, plans and decisions share: bounded texts, and problems that they may answer with."""
+"""Texts and tables that the routes about datasets, plans and decisions take, each bounded."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from sfumato.errors import SfumatoError
 from sfumato.releases.plan_request import plain_text
-
-
-class Problem(BaseModel):
-    """An error (RFC 9457): what was asked, what is there, what to do."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
 
 
 def _plain(text: str) -> str:
@@ -49,17 +40,3 @@ Tables = Annotated[dict[str, Any], Field(max_length=100)]
 
 Releases = Annotated[list[Tables], Field(min_length=1, max_length=100)]
 """The tables of a plan's ``[[release]]``."""
-
-PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
-    status: {"model": Problem, "description": why, "content": {"application/problem+json": {}}}
-    for status, why in {
-        400: "the body is not readable",
-        401: "nobody is signed in",
-        403: "another role is needed, or a one-time code",
-        404: "there is none that you may see",
-        409: "it does not fit what is there",
-        413: "the body is too large",
-        422: "something in it is not right, or it would take too long",
-        429: "too many at once; come again",
-    }.items()
-}

@@ -12,7 +12,7 @@ from sqlalchemy import Row
 
 from sfumato.service.http.access import Caller, Here, allowed
 from sfumato.service.http.paging import Listed, Page, page
-from sfumato.service.http.planned import PROBLEMS, Digest, Line, Releases
+from sfumato.service.http.planned import Digest, Line, Releases
 from sfumato.service.planning import plans
 from sfumato.service.planning.datasets import DATASET_NAME, dataset_for, dataset_of
 from sfumato.service.store import schema
@@ -107,7 +107,7 @@ def shown(plan: Row[Any], caller: Caller) -> PlanShown:
     return PlanShown(**listed(plan, caller), releases=json.loads(plan.releases))
 
 
-@router.get("/plans", responses=PROBLEMS)
+@router.get("/plans")
 def list_plans(
     service: Here,
     caller: Annotated[Caller, allowed("plans.read")],
@@ -126,20 +126,20 @@ def list_plans(
     return Listed(items=[PlanListed(**listed(row, caller)) for row in rows], older=older)
 
 
-@router.post("/plans", status_code=201, responses=PROBLEMS)
+@router.post("/plans", status_code=201)
 def write_plan(service: Here, caller: Annotated[Caller, allowed("plans.write")], given: PlanGiven) -> PlanShown:
     """A new draft."""
     made = plans.create(service, caller, dataset=given.dataset, name=given.name, releases=given.releases)
     return shown(made, caller)
 
 
-@router.post("/plans/import", status_code=201, responses=PROBLEMS)
+@router.post("/plans/import", status_code=201)
 def import_plan(service: Here, caller: Annotated[Caller, allowed("plans.write")], given: PlanFileGiven) -> PlanShown:
     """A new draft from the text of a plan file, in which all but the releases says what the dataset says, or nothing."""
     return shown(plans.create(service, caller, dataset=given.dataset, name=given.name, releases=given.toml), caller)
 
 
-@router.post("/previews", responses=PROBLEMS)
+@router.post("/previews")
 def preview_releases(
     service: Here, caller: Annotated[Caller, allowed("plans.preview")], given: PreviewGiven
 ) -> dict[str, Any]:
@@ -149,14 +149,14 @@ def preview_releases(
     return plans.previewed(service, dataset, given.releases)
 
 
-@router.get("/plans/{plan}", responses=PROBLEMS)
+@router.get("/plans/{plan}")
 def read_plan(service: Here, caller: Annotated[Caller, allowed("plans.read")], plan: PlanId) -> PlanShown:
     """One plan."""
     with service.store.read() as connection:
         return shown(plans.plan_of(connection, caller, plan), caller)
 
 
-@router.put("/plans/{plan}", responses=PROBLEMS)
+@router.put("/plans/{plan}")
 def change_plan(
     service: Here, caller: Annotated[Caller, allowed("plans.write")], plan: PlanId, given: PlanChanged
 ) -> PlanShown:
@@ -165,13 +165,13 @@ def change_plan(
     return shown(plans.change(service, caller, plan, **about), caller)
 
 
-@router.get("/plans/{plan}/file", responses=PROBLEMS, response_class=PlainTextResponse)
+@router.get("/plans/{plan}/file", response_class=PlainTextResponse)
 def export_plan(service: Here, caller: Annotated[Caller, allowed("plans.read")], plan: PlanId) -> str:
     """The plan as the text of a plan file."""
     return plans.plan_file(service, caller, plan)
 
 
-@router.get("/plans/{plan}/preview", responses=PROBLEMS)
+@router.get("/plans/{plan}/preview")
 def preview_plan(service: Here, caller: Annotated[Caller, allowed("plans.preview")], plan: PlanId) -> dict[str, Any]:
     """Price, promise, errors and what is left after, as of now. Nothing private is read."""
     with service.store.read() as connection:
@@ -180,7 +180,7 @@ def preview_plan(service: Here, caller: Annotated[Caller, allowed("plans.preview
     return plans.previewed(service, dataset, json.loads(found.releases))
 
 
-@router.post("/plans/{plan}/submit", responses=PROBLEMS)
+@router.post("/plans/{plan}/submit")
 def submit_plan(
     service: Here, caller: Annotated[Caller, allowed("plans.submit")], plan: PlanId, given: DigestGiven
 ) -> PlanShown:
@@ -188,7 +188,7 @@ def submit_plan(
     return shown(plans.submit(service, caller, plan, digest=given.digest), caller)
 
 
-@router.post("/plans/{plan}/withdraw", responses=PROBLEMS)
+@router.post("/plans/{plan}/withdraw")
 def withdraw_plan(service: Here, caller: Annotated[Caller, allowed("plans.submit")], plan: PlanId) -> PlanShown:
     """Take back a plan of one's own on which nobody has decided."""
     return shown(plans.withdraw(service, caller, plan), caller)

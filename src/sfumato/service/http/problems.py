@@ -74,7 +74,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(SfumatoError)
     def _refused(_: Request, error: SfumatoError) -> JSONResponse:
         status = 503 if isinstance(error, LedgerError) else 409 if isinstance(error, BudgetError | PrivacyError) else 422
-        return answer(status, str(error))
+        return answer(status, str(error), kind=type(error).__name__)
 
     @app.exception_handler(RequestValidationError)
     def _unreadable(_: Request, error: RequestValidationError) -> JSONResponse:

@@ -11,7 +11,7 @@ from sqlalchemy import Row, select
 
 from sfumato.service.http.access import Caller, Here, allowed
 from sfumato.service.http.paging import Listed, Page, page
-from sfumato.service.http.planned import PROBLEMS, Epsilon, Line, Tables
+from sfumato.service.http.planned import Epsilon, Line, Tables
 from sfumato.service.planning import datasets
 from sfumato.service.store import schema
 
@@ -86,7 +86,7 @@ def shown(dataset: Row[Any], caller: Caller) -> DatasetShown:
     )
 
 
-@router.get("/sources", responses=PROBLEMS)
+@router.get("/sources")
 def list_sources(service: Here, caller: Annotated[Caller, allowed("sources.read")]) -> list[Source]:
     """The names of the configuration's sources; where they lie is not told."""
     with service.store.read() as connection:
@@ -96,7 +96,7 @@ def list_sources(service: Here, caller: Annotated[Caller, allowed("sources.read"
     return [Source(name=name, registered=name in known, registered_as=mine.get(name)) for name in names]
 
 
-@router.get("/datasets", responses=PROBLEMS)
+@router.get("/datasets")
 def list_datasets(service: Here, caller: Annotated[Caller, allowed("datasets.read")], asked: Page) -> Listed[DatasetShown]:
     """The datasets, newest first; to a custodian their own, to an analyst those that they have something to do with."""
     table = schema.datasets
@@ -110,14 +110,14 @@ def list_datasets(service: Here, caller: Annotated[Caller, allowed("datasets.rea
     return Listed(items=[shown(row, caller) for row in rows], older=older)
 
 
-@router.get("/datasets/{dataset}", responses=PROBLEMS)
+@router.get("/datasets/{dataset}")
 def read_dataset(service: Here, caller: Annotated[Caller, allowed("datasets.read")], dataset: Dataset) -> DatasetShown:
     """One dataset."""
     with service.store.read() as connection:
         return shown(datasets.dataset_for(service, connection, caller, dataset), caller)
 
 
-@router.post("/datasets", status_code=201, responses=PROBLEMS)
+@router.post("/datasets", status_code=201)
 def register_dataset(
     service: Here, caller: Annotated[Caller, allowed("datasets.register")], given: DatasetGiven
 ) -> DatasetShown:
@@ -125,7 +125,7 @@ def register_dataset(
     return shown(datasets.register(service, caller, given.wanted()), caller)
 
 
-@router.post("/datasets/check", responses=PROBLEMS)
+@router.post("/datasets/check")
 def check_dataset(service: Here, caller: Annotated[Caller, allowed("datasets.register")], given: DatasetGiven) -> Checked:
     """All mistakes of a dataset at once; nothing is registered."""
     found = datasets.check(service, given.wanted())

@@ -8,7 +8,7 @@ on PostgreSQL (``SKIP LOCKED``); on SQLite there is one writer at a time (``BEGI
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, Row, insert, or_, select, update
@@ -82,10 +82,17 @@ def cancelled(connection: Connection, job_id: str) -> bool:
     return connection.execute(update(_jobs).where(held).values(state="cancelled")).rowcount == 1
 
 
-def take(store: Store, runner: str, *, lease: int = LEASE, besides: Sequence[str] = ()) -> Row[Any] | None:
+def take(
+    store: Store,
+    runner: str,
+    *,
+    claim: Callable[[str], bool] = lambda _: True,
+    lease: int = LEASE,
+    besides: Sequence[str] = (),
+) -> Row[Any] | None:
     """The job that has waited longest, or one whose runner died, as it was before; from now on it is this `runner`'s.
 
-    `besides` are jobs that it shall not be: those that the runner could not lock.
+    It is not taken if `claim` says that somebody still works on it. `besides` are jobs that it shall not be.
     """
     lost = (_jobs.c.state == "running") & (_jobs.c.beat_at < now() - lease) & (_jobs.c.taken_by != runner)
     query = select(_jobs).where(or_(_jobs.c.state == "waiting", lost), _jobs.c.id.not_in(besides))
@@ -93,12 +100,12 @@ def take(store: Store, runner: str, *, lease: int = LEASE, besides: Sequence[str
     with store.read() as connection:  # most of the time there is none, and looking must not keep others from writing
         if connection.execute(query).first() is None:
             return None
-    query = query.with_for_update(skip_locked=True)
     with store.write() as connection:
-        found = connection.execute(query).one_or_none()
-        if found is not None:
-            mine = {"state": "running", "taken_by": runner, "beat_at": now(), "attempts": found.attempts + 1}
-            connection.execute(update(_jobs).where(_jobs.c.id == found.id).values(mine))
+        found = connection.execute(query.with_for_update(skip_locked=True)).one_or_none()
+        if found is None or not claim(found.id):
+            return None
+        mine = {"state": "running", "taken_by": runner, "beat_at": now(), "attempts": found.attempts + 1}
+        connection.execute(update(_jobs).where(_jobs.c.id == found.id).values(mine))
     return found
 
 

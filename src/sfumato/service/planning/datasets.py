@@ -124,8 +124,8 @@ def register(service: Service, caller: Caller, wanted: Wanted) -> Row[Any]:
         with service.store.write() as connection:
             known = connection.execute(select(_datasets).where(_datasets.c.name == wanted.name)).first()
             if known is not None:
-                return _same(known, row)
-            _check_source(service.settings, connection, wanted.source)
+                return _same(known, row, caller)
+            _check_source(service.settings, connection, wanted.source, caller)
             made = {"id": fresh_id("dataset"), "created_by": caller.id, "created_at": now()}
             connection.execute(insert(_datasets).values(**row, **made))
             _register_in_ledger(service, row)
@@ -135,7 +135,9 @@ def register(service: Service, caller: Caller, wanted: Wanted) -> Row[Any]:
         raise ProblemError(409, f"{wanted.name!r} or its source was registered meanwhile; look at the datasets") from None
 
 
-def _same(known: Row[Any], row: Mapping[str, Any]) -> Row[Any]:
+def _same(known: Row[Any], row: Mapping[str, Any], caller: Caller) -> Row[Any]:
+    if known.created_by != caller.id:  # of which nothing more is told
+        raise ProblemError(409, "this name is taken; choose another one")
     different = [key for key, value in row.items() if getattr(known, key) != value]
     if different:
         raise ProblemError(
@@ -146,14 +148,15 @@ def _same(known: Row[Any], row: Mapping[str, Any]) -> Row[Any]:
     return known
 
 
-def _check_source(settings: Settings, connection: Connection, source: str) -> None:
+def _check_source(settings: Settings, connection: Connection, source: str, caller: Caller) -> None:
     place = _place(settings, source)
-    for name, other in connection.execute(select(_datasets.c.name, _datasets.c.source)):
-        if other == source or (other in settings.sources and _place(settings, other) == place):
+    for known in connection.execute(select(_datasets)):
+        if known.source == source or (known.source in settings.sources and _place(settings, known.source) == place):
+            mine = known.created_by == caller.id
             raise ProblemError(
                 409,
-                f"this source is registered as {name!r} already: under a second name its people would have a second budget. "
-                f"Make plans for {name!r}",
+                f"this source is registered already{f' as {known.name!r}' if mine else ''}: under a second name its people "
+                "would have a second budget. Make plans for the dataset that is there",
             )
 
 

@@ -1,7 +1,7 @@
 """Plans: written by a custodian, previewed, submitted, withdrawn.
 
-A draft is its author's alone. From the moment it is submitted it never changes, officers and the dataset's custodian may read
-it, and only its author may withdraw it. What is another's draft, or another's to change, looks like what does not exist.
+A draft is its author's alone. From the moment it is submitted it never changes, officers and the dataset's custodian may
+read it, and only its author may withdraw it. What is another's, to read or to change, looks like what does not exist.
 """
 
 from __future__ import annotations

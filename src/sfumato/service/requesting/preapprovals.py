@@ -83,7 +83,9 @@ def give(service: Service, caller: Caller, dataset: str, given: Given) -> dict[s
         row["dataset_id"] = dataset_of(connection, dataset).id
         connection.execute(insert(_table).values(row))
         record(connection, "preapprovals.give", account_id=caller.id, dataset_id=row["dataset_id"], target=row["id"])
-        return _told(_one(connection, str(row["id"])))
+        made = _one(connection, str(row["id"]))
+        _note(service, made, "preapproval", caller)
+        return _told(made)
 
 
 def revoke(service: Service, caller: Caller, preapproval_id: str) -> dict[str, Any]:
@@ -93,6 +95,7 @@ def revoke(service: Service, caller: Caller, preapproval_id: str) -> dict[str, A
         if found.revoked_at is None:
             connection.execute(update(_table).where(_table.c.id == preapproval_id).values(revoked_at=now()))
             record(connection, "preapprovals.revoke", account_id=caller.id, dataset_id=found.dataset_id, target=found.id)
+            _note(service, found, "preapproval revoked", caller)
         return _told(_one(connection, preapproval_id))
 
 
@@ -145,6 +148,12 @@ def check(connection: Connection, *, dataset_id: str, purpose: str, kind: str, n
     refused = refusal(connection, dataset_id=dataset_id, purpose=purpose, kind=kind, nano=nano)
     if refused is not None:
         raise BudgetError(refused)
+
+
+def _note(service: Service, row: Row[Any], kind: str, caller: Caller) -> None:
+    """Into the ledger's log, before the line here is durable: what covers requests can be proved later."""
+    about = {"id": row.id, "purpose": row.purpose, "kinds": json.loads(row.kinds), "most": epsilon_text(row.most)}
+    service.ledger.note(row.dataset, kind, {**about, "ends_at": row.ends_at, "officer": caller.id})
 
 
 def _all() -> Select[Any]:

@@ -125,13 +125,31 @@ class Runner:
     def _take(self) -> bool:
         store = self.service.store
         self._locked = {job: until for job, until in self._locked.items() if until > now()}
-        job = queue.take(store, self.id, lease=self.lease, besides=[*self._locked, *(h.id for h in self.held)])
-        if job is None:
-            return False
-        lock = Lock.taken(self.service.settings.state, job.id)
-        if lock is None:
-            self._locked[job.id] = now() + self.lease
+        locks: list[Lock] = []
+
+        def claim(job_id: str) -> bool:
+            lock = Lock.taken(self.service.settings.state, job_id)
+            if lock is None:
+                self._locked[job_id] = now() + self.lease
+                return False
+            locks.append(lock)
             return True
+
+        try:
+            besides = [*self._locked, *(held.id for held in self.held)]
+            job = queue.take(store, self.id, claim=claim, lease=self.lease, besides=besides)
+            if job is None:
+                return False
+            self._hold(job, locks[0])
+        except BaseException:
+            for lock in locks:
+                lock.free()
+            raise
+        return True
+
+    def _hold(self, job: Row[Any], lock: Lock) -> None:
+        """Find out what is left to do for a job, and fix when."""
+        store = self.service.store
         self._beat = now()
         with store.read() as connection:
             dataset, names, heads = parts_of(connection, job)
@@ -143,11 +161,10 @@ class Runner:
         fixed = windows(now(), len(todo), longest=settings.longest, slot=settings.slot)
         if not queue.schedule(store, self.id, job.id, fixed):  # cancelled meanwhile
             lock.free(for_good=True)
-            return True
+            return
         redated(self.service, job.id, fixed[-1].told)
         self.held.append(Held(job.id, dataset, names, todo, fixed, lock))
         _log.info("job %s is taken for the %d. time; its end is told at %d", job.id, job.attempts + 1, fixed[-1].told)
-        return True
 
     def _advance(self, held: Held) -> None:
         """Whatever is due for one job."""

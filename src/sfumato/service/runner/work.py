@@ -17,19 +17,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import insert
+from sqlalchemy import Connection, insert
 
 from sfumato.errors import BudgetError, PrivacyError, SfumatoError
 from sfumato.ledger.signing import Keys
 from sfumato.privacy.source import SECURE
-from sfumato.releases.batch import Outcome, preview, release
+from sfumato.releases.batch import PlanPreview, preview, release
 from sfumato.releases.folder import CERTIFICATE, write
+from sfumato.releases.outcomes import Outcome
 from sfumato.releases.plan import Plan
 from sfumato.releases.plan_facts import draws_on_people, facts_of
 from sfumato.service.context import Service
 from sfumato.service.fresh import fresh_id
 from sfumato.service.jobs import queue
 from sfumato.service.planning.assembling import assembled
+from sfumato.service.requesting import preapprovals
 from sfumato.service.runner.checking import Approved, approved, job_row
 from sfumato.service.settings import Settings
 from sfumato.service.store import schema
@@ -74,16 +76,16 @@ def make(service: Service, runner: str, job_id: str, name: str | None, *, over: 
         only = _only(plan, name)
         if only is None:
             return
-        _whole(service, plan, job_id, found)
+        _payable(service, plan, job_id, found)
         page = service.ledger.history(plan.dataset, limit=1)
         if not queue.begin_charging(service.store, runner, job_id, page[-1].id if page else 0):
             return
     except SfumatoError as error:  # made of public facts: nothing was charged and nothing opened
         _log.warning("job %s was not begun: %s", job_id, error)
         return
-    whose = {"by": found.by, "analyst": found.analyst, "purpose": found.purpose}
+    whose: dict[str, Any] = {"by": found.by, "analyst": found.analyst, "purpose": found.purpose}
     with _unheard():
-        outcomes = release(plan, only=only, notice=lambda _: None, ending=over or _gone, **whose)
+        outcomes = release(plan, only=only, notice=lambda _: None, ending=over or _gone, ledger=service.ledger, **whose)
     for outcome in outcomes:  # it comes back only with what was paid for before
         near = _within(service.settings, job_id, outcome, service.ledger.keys)
         keep(service.store, service.settings, job_id, found.dataset.id, near, entry=near.certificate["reservation"])
@@ -127,14 +129,26 @@ def _plan(service: Service, found: Approved, job_id: str) -> Plan:
     return assembled(service, found.dataset, found.releases, location=place, folder=folder)
 
 
-def _whole(service: Service, plan: Plan, job_id: str, found: Approved) -> None:
-    """Refuse a plan that cannot be paid as a whole before its first release is charged."""
+def _payable(service: Service, plan: Plan, job_id: str, found: Approved) -> None:
+    """Refuse a plan that cannot be paid as a whole before its first release is charged; and what is not pre-approved."""
     with service.store.read() as connection:
         if job_row(connection, job_id).charging_at is not None:
             return
-    refused = preview(plan, analyst=found.analyst, purpose=found.purpose).refused
+        seen = preview(plan, analyst=found.analyst, purpose=found.purpose)
+        if found.purpose is not None:
+            _preapproved(connection, found, seen)
+    refused = seen.refused
     if refused is not None and refused.foreseen is not None:
         raise BudgetError(f"release {refused.request.name!r} would be refused: {refused.foreseen.refusal}")
+
+
+def _preapproved(connection: Connection, found: Approved, seen: PlanPreview) -> None:
+    """What an analyst asks is of a kind and at a price that an officer approved for this purpose, and still does."""
+    assert found.purpose is not None
+    (item,) = (priced for priced in seen if priced.request.name == found.releases[0]["name"])
+    paid = item.foreseen is not None and item.foreseen.paid
+    nano = 0 if paid else int(item.chosen.charge.total)
+    preapprovals.check(connection, dataset_id=found.dataset.id, purpose=found.purpose, kind=item.request.kind, nano=nano)
 
 
 def _only(plan: Plan, name: str | None) -> str | None:
