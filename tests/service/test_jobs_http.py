@@ -133,9 +133,10 @@ def test_files_are_given_by_the_names_of_the_certificate_and_never_run_in_our_or
         assert len(got.content) == int(got.headers["content-length"])
     assert json.loads(analyst.get(f"{home}/files/certificate.json").content) == shown["certificate"]
     with zipfile.ZipFile(io.BytesIO(analyst.get(f"{home}/bundle").content)) as bundle:
-        assert {*shown["certificate"]["files"], "certificate.json", "keys.json"} == set(bundle.namelist())
+        inside = {f"release/{name}" for name in (*shown["certificate"]["files"], "certificate.json")}
+        assert set(bundle.namelist()) == inside | {"keys.json"}
         bundle.extractall(folder := clinic.settings.state / "unpacked")
-    assert [check.what for check in verify(folder, keys=folder / "keys.json").checks if not check.holds] == []
+    assert [check.what for check in verify(folder / "release", keys=folder / "keys.json").checks if not check.holds] == []
     for name in (
         "../certificate.json",
         "..%2f..%2fservice.db",
