@@ -8,11 +8,11 @@ is missing, byte for byte; one's own gives what the line says.
 from __future__ import annotations
 
 import pytest
-from support.service_cases import CASES
-from support.service_world import World, stripped
 
 from sfumato.service.roles import ACTIONS, ROLES
+from support.service_cases import CASES
 from support.service_routes import Endpoint, endpoints
+from support.service_world import World, stripped
 
 REFUSED = ("another's", "missing")
 

@@ -51,8 +51,8 @@ PEOPLE: Final = {
     "period": "year",
     "per_period": {"strict": "0.005", "standard": "0.1", "open": "0.5"},
 }
-READY: Final = [{"name": "over65", "kind": "count", "where": "age >= 65", "share": "0.1"}]
-QUEUED: Final = [
+READY: Final[list[dict[str, Any]]] = [{"name": "over65", "kind": "count", "where": "age >= 65", "share": "0.1"}]
+QUEUED: Final[list[dict[str, Any]]] = [
     {"name": "ages", "kind": "histogram", "columns": ["age"], "share": "0.1"},
     {"name": "stay", "kind": "mean", "column": "stay", "share": "0.05"},
 ]
