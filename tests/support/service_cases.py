@@ -60,7 +60,7 @@ class Case:
         other = f"{role} 2" if f"{role} 2" in world.things else role
         found = world.things[other if whose == "another's" else role][thing]
         if whose == "missing" and key != "digest":
-            return "nowhere" if key == "dataset" else found[:-4] + "AAAA"
+            return "nowhere" if key == "dataset" else "999" if key == "number" and thing == "entry" else found[:-4] + "AAAA"
         return found
 
 
@@ -108,6 +108,7 @@ CASES: dict[str, Case] = {
     "DELETE /v1/tokens/{token_id}": Case(204, shared=frozenset({"administrator"})),
     # the person
     "GET /v1/me": Case(),
+    "POST /v1/me/invitations": Case(403, {"code": "AAAA-AAAA-AAAA-AAAA"}),
     "GET /v1/me/{dataset}": Case(),
     "PUT /v1/me/{dataset}/grant": Case(200, {"tier": "strict"}),
     "GET /v1/me/{dataset}/policy": Case(404),
@@ -171,6 +172,13 @@ CASES: dict[str, Case] = {
     "GET /v1/releases/{release_id}/files/{name}": Case(),
     "GET /v1/datasets/{dataset}/balance": Case(),
     "GET /v1/datasets/{dataset}/history": Case(),
+    # the log and the keys
+    "GET /v1/keys": Case(),
+    "POST /v1/keys/rotate": Case(201),
+    "GET /v1/log/{dataset}/checkpoint": Case(),
+    "GET /v1/log/{dataset}/entries": Case(),
+    "GET /v1/log/{dataset}/entries/{number}/proof": Case(things={"number": "entry"}),
+    "GET /v1/log/{dataset}/consistency": Case(query={"old": 1}),
     # the house
     "GET /v1/accounts": Case(),
     "POST /v1/accounts": Case(201, {"name": "somebody new", "role": "analyst"}),

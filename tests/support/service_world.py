@@ -164,6 +164,7 @@ class World:
             if name not in self.callers:
                 continue
             things = dict(of)
+            things["entry"] = "1"
             things["account"] = self.callers[name].id
             things["token"] = tokens.make(service, self.callers[name], f"planted-token-{name}-", ["session.read"], 1)[0]
             self.planted[f"planted-token-{name}-"] = {name}
