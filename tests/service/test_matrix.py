@@ -7,6 +7,8 @@ is missing, byte for byte; one's own gives what the line says.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from sfumato.service.roles import ACTIONS, ROLES
@@ -18,8 +20,9 @@ REFUSED = ("another's", "missing")
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return World.made(tmp_path_factory.mktemp("matrix"))
+def world(clinics: World) -> Iterator[World]:
+    with clinics.copied() as copy:
+        yield copy
 
 
 @pytest.fixture(scope="module")
