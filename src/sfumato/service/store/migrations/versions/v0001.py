@@ -196,15 +196,6 @@ def upgrade() -> None:
         sa.UniqueConstraint("dataset_id", "digest", name="service_subjects_once"),
     )
     op.create_table(
-        "service_announcements",
-        sa.Column("dataset_id", sa.Text(), nullable=False),
-        sa.Column("next_epoch", sa.Text(), nullable=False),
-        sa.Column("announced_by", sa.Text(), nullable=False),
-        sa.ForeignKeyConstraint(["announced_by"], ["service_accounts.id"]),
-        sa.ForeignKeyConstraint(["dataset_id"], ["service_datasets.id"]),
-        sa.PrimaryKeyConstraint("dataset_id"),
-    )
-    op.create_table(
         "service_decisions",
         sa.Column("plan_id", sa.Text(), nullable=False),
         sa.Column("plan_digest", sa.Text(), nullable=False),
