@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 from fastapi import Request
 from fastapi.testclient import TestClient
+from sqlalchemy.exc import OperationalError
 
+from sfumato.service.http.addresses import counted_address
 from sfumato.service.http.app import create_app
 from sfumato.service.http.guarding import SECURITY_HEADERS, Guard
 from sfumato.service.http.readable import fault_of_address, fault_of_json
@@ -231,6 +233,26 @@ def test_new_tokens_for_each_request_do_not_get_round_the_rate_of_an_address(wor
     statuses = [world.nobody(Authorization=f"Bearer sfu_{i}").get("/v1/session").status_code for i in range(22)]
     assert statuses == [401] * 20 + [429] * 2
     assert world.nobody("192.0.2.2").get("/v1/session").status_code == 401
+
+
+def test_addresses_of_one_network_are_one_caller(world, service):
+    statuses = []
+    for i in range(service.settings.limits.failures + 1):
+        body = {"name": "officer", "password": PASSWORD}
+        statuses.append(world.nobody(f"2001:db8::{i:x}").post("/v1/sign-in", json=body).status_code)
+    assert statuses == [401] * service.settings.limits.failures + [429]
+    assert world.nobody("2001:db8:0:1::1").post("/v1/sign-in", json=body).status_code == 401
+    assert counted_address(("::ffff:192.0.2.1", 1)) == counted_address(("192.0.2.1", 1))
+
+
+def test_a_database_that_does_not_answer_is_not_an_error_nobody_foresaw(client, service, monkeypatch):
+    def gone():
+        raise OperationalError("SELECT", {}, Exception("the server closed the connection"))
+
+    monkeypatch.setattr(type(service.store), "read", lambda _: gone())
+    reply = client.get("/v1/session", headers={"Authorization": "Bearer sfu_x"})
+    assert (reply.status_code, reply.headers["Retry-After"]) == (503, "5")
+    assert "SELECT" not in reply.text
 
 
 def test_a_rate_comes_back_evenly_and_the_memory_is_bounded(monkeypatch):
