@@ -75,7 +75,13 @@ def _filled(body: Any, values: Mapping[str, str]) -> Any:
 _PLANS = {"plan": {"custodian": "approved plan", "officer": "approved plan"}}
 _DRAFT, _SUBMITTED = {"plan": "draft plan"}, {"plan": "submitted plan"}
 _PASSWORD = "a long walk by the river"
-_DATASET = {"name": "a new one", "source": "source 3", "schema": SCHEMA, "people": PEOPLE, "caps": {"epsilon": "1", "rows": 60}}
+_DATASET = {
+    "name": "a new one",
+    "source": "source 3",
+    "schema": SCHEMA,
+    "people": PEOPLE,
+    "caps": {"epsilon": "1", "rows": 60},
+}
 _REQUEST = {"purpose": PURPOSE, "release": {**COUNT, "where": "age >= 30"}}
 _SOMEBODY = {"account_id": "account"}
 
@@ -141,7 +147,9 @@ CASES: dict[str, Case] = {
     "POST /v1/plans/{plan_id}/run": Case(202, things={"plan_id": "approved plan"}),
     "GET /v1/approvals": Case(),
     "GET /v1/approvals/{plan}": Case(things=_SUBMITTED),
-    "POST /v1/approvals/{plan}": Case(200, {"decision": "approved", "reason": "it is fine", "digest": "{digest}"}, _SUBMITTED),
+    "POST /v1/approvals/{plan}": Case(
+        200, {"decision": "approved", "reason": "it is fine", "digest": "{digest}"}, _SUBMITTED
+    ),
     "GET /v1/datasets/{dataset}/record": Case(),
     # analysts
     "GET /v1/allowances": Case(),
@@ -155,7 +163,9 @@ CASES: dict[str, Case] = {
     # what comes of it
     "GET /v1/jobs": Case(),
     "GET /v1/jobs/{job_id}": Case(),
-    "DELETE /v1/jobs/{job_id}": Case(200, things={"job_id": {"analyst": "waiting job", "custodian": "job"}}, own={"custodian": 409}),
+    "DELETE /v1/jobs/{job_id}": Case(
+        200, things={"job_id": {"analyst": "waiting job", "custodian": "job"}}, own={"custodian": 409}
+    ),
     "GET /v1/releases": Case(),
     "GET /v1/releases/{release_id}": Case(),
     "GET /v1/releases/{release_id}/bundle": Case(),

@@ -42,11 +42,14 @@ from support.service_people import linked
 PEOPLE = {"living": True, "person": "patient", "tiers": {"strict": "0.1", "open": "2"}}
 PURPOSE = "research"
 COUNT = {"name": "old", "kind": "count", "where": "age >= 50", "epsilon": "0.01"}
-SCHEMA = jobs.SCHEMA + """
+SCHEMA = (
+    jobs.SCHEMA
+    + """
 [unit]
 person = "patient"
 rows_per_person = 1
 """
+)
 _NEEDED = ("draft", "submitted", "approved", "run")
 VOLATILE = ("service_attempts", "service_replies", "sqlite_sequence")
 
@@ -71,7 +74,15 @@ class World:
             pd.DataFrame({"patient": [str(p) for p in range(60)], "age": [i % 100 for i in range(60)]}).to_parquet(place)
             sources[f"source {number}"] = SourceSettings(str(place))
         service = Service.opened(
-            Settings.in_folder(folder / "state", sources=sources, slot=2, longest=1, secure_cookies=False, password_time=1, password_memory=64)
+            Settings.in_folder(
+                folder / "state",
+                sources=sources,
+                slot=2,
+                longest=1,
+                secure_cookies=False,
+                password_time=1,
+                password_memory=64,
+            )
         )
         world = cls(service, create_app(service))
         world._hear()
@@ -196,7 +207,9 @@ class World:
             shutil.copytree(self.service.settings.state, state)
             old = self.service.settings
             places = {
-                key: value.replace(str(old.state), str(state)) if isinstance(value, str) else state / value.relative_to(old.state)
+                key: value.replace(str(old.state), str(state))
+                if isinstance(value, str)
+                else state / value.relative_to(old.state)
                 for key, value in (("database", old.database), ("ledger", old.ledger), ("keys", old.keys))
             }
             service = Service.opened(replace(old, state=state, **places))
