@@ -20,6 +20,7 @@ from sfumato.service.settings import Settings
 from sfumato.service.store import schema
 from sfumato.service.store.database import now
 from support.service_accounts import Clock, World
+from support.service_world import World as Clinics
 
 
 def _settings(state: Path) -> Settings:
@@ -78,6 +79,12 @@ def client_as(app: Any, service: Service, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setattr("sfumato.service.accounts.second_factor.confirm_code", lambda *_: None)
     yield as_
     app.dependency_overrides.clear()
+
+
+@pytest.fixture(scope="session")
+def clinics(tmp_path_factory: pytest.TempPathFactory) -> Clinics:
+    """Two clinics with everybody in them; take a copy to change something."""
+    return Clinics.made(tmp_path_factory.mktemp("clinics"))
 
 
 @pytest.fixture

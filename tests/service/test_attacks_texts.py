@@ -13,14 +13,14 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
-from support.service_cases import CASES
-from support.service_world import World
 
 import sfumato.service
 from sfumato.service.roles import ACTIONS, ROLES
+from support.service_cases import CASES
 from support.service_kinds import Call, Description, Place
 from support.service_routes import endpoints
 from support.service_watch import watching
+from support.service_world import World
 
 MARK = "zqxplanted"
 TRAVERSAL = (
@@ -45,8 +45,9 @@ SQL = (
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return World.made(tmp_path_factory.mktemp("texts"))
+def world(clinics: World) -> Iterator[World]:
+    with clinics.copied() as copy:
+        yield copy
 
 
 @pytest.fixture(scope="module")

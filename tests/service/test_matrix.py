@@ -7,19 +7,22 @@ is missing, byte for byte; one's own gives what the line says.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from support.service_cases import CASES
-from support.service_world import World, stripped
 
 from sfumato.service.roles import ACTIONS, ROLES
+from support.service_cases import CASES
 from support.service_routes import Endpoint, endpoints
+from support.service_world import World, stripped
 
 REFUSED = ("another's", "missing")
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return World.made(tmp_path_factory.mktemp("matrix"))
+def world(clinics: World) -> Iterator[World]:
+    with clinics.copied() as copy:
+        yield copy
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -139,11 +140,12 @@ class Over(BaseException):
 
 
 class Clock:
-    """The service's clock, which the test moves."""
+    """The clock of the service and of its ledger, which the test moves."""
 
     def __init__(self, monkeypatch: Any, start: int = 1_900_000_000) -> None:
         self.now = start
         monkeypatch.setattr("sfumato.service.store.database.time", SimpleNamespace(time=lambda: self.now))
+        monkeypatch.setattr("sfumato.ledger.clock.now", lambda: time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(self.now)))
 
 
 def over() -> None:

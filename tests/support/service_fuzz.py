@@ -97,3 +97,27 @@ def _fuzz_one(operation: Any, tally: Tally, headers: Any, known: Any, hidden: Co
 
 def _parameters(path: str) -> list[str]:
     return [part[1:-1] for part in path.split("/") if part.startswith("{")]
+
+
+def known_names(world: Any) -> dict[str, list[str]]:
+    """Names that exist, by path parameter: everybody's, so that others' are tried too."""
+    found: dict[str, set[str]] = {}
+    for things in world.things.values():
+        for thing, value in things.items():
+            for parameter in _MEANS.get(thing, (thing,) if " " not in thing else ()):
+                found.setdefault(parameter, set()).add(value)
+    found["name"] = {"certificate.json", "data.csv", "report.html"}
+    return {parameter: sorted(values) for parameter, values in found.items()}
+
+
+_MEANS = {
+    **{f"{state} plan": ("plan", "plan_id") for state in ("draft", "submitted", "approved", "run", "refused", "withdrawn")},
+    "account": ("account_id",),
+    "job": ("job_id",),
+    "waiting job": ("job_id",),
+    "preapproval": ("number",),
+    "entry": ("number",),
+    "release": ("release_id",),
+    "token": ("token_id",),
+}
+"""Which parameters a thing of the world goes into."""

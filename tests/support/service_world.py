@@ -148,7 +148,8 @@ class World:
                 decisions.decide(service, officer, made.id, **about)
             if state == "run":
                 of["job"] = run_plan(service, custodian, made.id)
-        asked = ask(service, analyst, name, PURPOSE, {**COUNT, "name": f"planted-by-analyst-{number}"})
+        # Another question than the plan's: that one was released to everybody, and would be the same release.
+        asked = ask(service, analyst, name, PURPOSE, {**COUNT, "name": f"planted-by-analyst-{number}", "where": "age >= 40"})
         return of | {"dataset": name, "preapproval": preapproval["id"]}, asked["job"]
 
     def _note(self, number: int, suffix: str, of: dict[str, str], asked: str, waiting: str) -> None:

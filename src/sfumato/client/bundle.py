@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -45,7 +45,7 @@ class RemoteReceipt:
         return target
 
 
-def result_in(bundle: bytes, *, release: str, repeated: bool) -> Result:
+def result_in(bundle: bytes, *, release: str, repeated: bool, keys: Sequence[Mapping[str, Any]] | None = None) -> Result:
     """The result in a bundle, after everything about it that can be checked was.
 
     Parameters
@@ -56,6 +56,8 @@ def result_in(bundle: bytes, *, release: str, repeated: bool) -> Result:
         The service's number for it.
     repeated : bool
         Whether it was paid for before.
+    keys : sequence of mapping, optional
+        The public keys by which the signature is checked.
 
     Returns
     -------
@@ -64,7 +66,7 @@ def result_in(bundle: bytes, *, release: str, repeated: bool) -> Result:
     with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
         place = Path(folder)
         unpack(bundle, place)
-        checked = verify(place)
+        checked = verify(place, keys=keys)
         if not checked.holds:
             wrong = "; ".join(f"{c.what}: {c.found}" for c in checked.checks if not c.holds)
             raise PrivacyError(f"what was downloaded does not verify ({wrong}); do not use it, and tell the custodian")

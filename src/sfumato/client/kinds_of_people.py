@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sfumato.client.bundle import result_in
 from sfumato.client.connection import Connection, place
+from sfumato.errors import PrivacyError
 from sfumato.results import Result
 
 _OVER: Final = ("finished", "failed", "cancelled")
@@ -60,10 +61,12 @@ class Releases:
     ----------
     connection : Connection
         What it sends by.
+    keys : sequence of mapping, optional
+        Public keys that are known from elsewhere; the service's must be these, or go on from them.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, keys: Sequence[Mapping[str, Any]] | None = None) -> None:
+        self._connection, self._known = connection, keys
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self._connection.pages("/releases")
@@ -89,9 +92,21 @@ class Releases:
         """All files of a `release` as a ZIP file."""
         return self._connection.raw(place("releases", release, "bundle"))
 
-    def load(self, release: str) -> Result:
-        """A `release` as the result that it is, downloaded and verified; its `save` writes the files."""
-        return result_in(self.bundle(release), release=release, repeated=True)
+    def load(self, release: str, *, repeated: bool = True) -> Result:
+        """A `release` as the result that it is, downloaded and verified; its `save` writes the files.
+
+        Digests, the signature, and the proof that its charge is in the ledger's log are checked. `repeated` says whether it
+        was paid for before.
+        """
+        return result_in(self.bundle(release), release=release, repeated=repeated, keys=self.keys())
+
+    def keys(self) -> list[dict[str, Any]]:
+        """The public keys that certificates are signed with, oldest first."""
+        found: list[dict[str, Any]] = self._connection.get("/keys")["keys"]
+        known = list(self._known or ())
+        if [key["ed25519"] for key in found[: len(known)]] != [key["ed25519"] for key in known]:
+            raise PrivacyError("the service's keys are not the ones that were given to connect; ask the custodian why")
+        return found
 
 
 class Me:

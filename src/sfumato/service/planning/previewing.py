@@ -171,7 +171,8 @@ class Workers:
         """
         limits = settings.limits
         said = {"seconds": limits.preview_seconds, "gigabytes": round(limits.preview_bytes / 2**30, 3)}
-        message = {"do": what, "settings": plain_settings(settings), "bytes": limits.preview_bytes, "with": given}
+        message: dict[str, Any] = {"do": what, "settings": plain_settings(settings), "with": given}
+        message |= {"bytes": limits.preview_bytes, "seconds": limits.preview_seconds}
         worker = self._take(2 * limits.preview_seconds)
         try:
             reply = worker.ask(message, limits.preview_seconds)
