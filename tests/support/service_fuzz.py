@@ -45,7 +45,9 @@ class Tally:
         return sum(self.statuses.values())
 
 
-def fuzz(world: Any, examples: int, *, only: Collection[str] = (), progress: Callable[[str], None] = lambda _: None) -> Tally:
+def fuzz(
+    world: Any, examples: int, *, only: Collection[str] = (), progress: Callable[[str], None] = lambda _: None
+) -> Tally:
     """Make up requests for every address, and send each of them as every kind of people and as nobody.
 
     Making them up costs more than sending them, so each is sent by all; whoever may send it does so last.
