@@ -186,7 +186,7 @@ def test_a_preview_foresees_allowance_and_day(where: str, ledger: Ledger) -> Non
     assert "no allowance" in str(foresee(None, Caps.of("new", epsilon=1), asks[:1])[0].refusal)
 
 
-def test_32_processes_race_for_the_last_of_an_allowance(where: str, race: Callable[..., list[int]]) -> None:
+def test_16_processes_race_for_the_last_of_an_allowance(where: str, race: Callable[..., list[int]]) -> None:
     ledger = Ledger.open(where)
     ledger.register("clinic", epsilon=100)
     ledger.allow("clinic", epsilon="1", per_day="0.5", **ANN)
@@ -200,12 +200,12 @@ def test_32_processes_race_for_the_last_of_an_allowance(where: str, race: Callab
             return REFUSED
         return SPENT
 
-    codes = Counter(race(spend, 32))
+    codes = Counter(race(spend, 16))
     # The race may begin before midnight and end after it: then the rate is that of two days, and the cap still holds.
     days = {r.reserved_at[:10] for r in ledger.history("clinic")}
     assert codes[SPENT] <= 5 * len(days)
     assert codes[SPENT] >= 5
-    assert codes[SPENT] + codes[REFUSED] == 32
+    assert codes[SPENT] + codes[REFUSED] == 16
     assert ledger.allowances("clinic")[0].spent == codes[SPENT] * 10**8
     ledger.verify("clinic")
 
