@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import pytest
 
-from support.service_fuzz import Tally, fuzz, labels
+from support.service_fuzz import Tally, fuzz, operations
 from support.service_world import World
 
 
@@ -23,19 +23,16 @@ def main(examples: int) -> int:
     whole, found = Tally(), 0
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("sfumato.service.accounts.second_factor.confirm_code", lambda *_: None)
-        clinics = World.made(Path(folder))
-        for label in labels(clinics):
-            with clinics.copied() as world:
-                tally = Tally()
-                try:
-                    fuzz(world, examples, only=(label,), tally=tally)
-                except BaseException as trouble:  # a group of exceptions, or an assertion of ours
-                    if isinstance(trouble, KeyboardInterrupt):
-                        raise
-                    found += 1
-                    print(f"--- {label}\n{trouble}", *getattr(trouble, "exceptions", ()), sep="\n", flush=True)
-                whole.statuses.update(tally.statuses)
-                print(f"{label}: {dict(sorted(tally.statuses.items()))}", flush=True)
+        world = World.made(Path(folder))
+        for operation in operations(world):
+            tally = Tally()
+            try:
+                fuzz(world, operation, examples, tally)
+            except (Exception, BaseExceptionGroup) as trouble:
+                found += 1
+                print(f"--- {operation.label}\n{trouble}", *getattr(trouble, "exceptions", ()), sep="\n", flush=True)
+            whole.statuses.update(tally.statuses)
+            print(f"{operation.label}: {dict(sorted(tally.statuses.items()))}", flush=True)
     print(f"{whole.cases} requests: {dict(sorted(whole.statuses.items()))}; {found} addresses with something found")
     return 1 if found or any(status >= 500 for status in whole.statuses) else 0
 
