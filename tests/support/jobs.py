@@ -50,7 +50,7 @@ def clinic(folder: Path, **settings: Any) -> Service:
 
 @functools.cache
 def _empty() -> Path:
-    """The state of a service in which nothing happened yet: made once, because making its tables takes longer than a test."""
+    """The state of a service in which nothing happened yet, made once: making its tables takes longer than a test."""
     home = tempfile.TemporaryDirectory()
     atexit.register(home.cleanup)
     state = Path(home.name) / "state"

@@ -214,7 +214,7 @@ class World:
         import psycopg
 
         with psycopg.connect(str(self.server), autocommit=True) as connection:
-            cursor = connection.execute(statement)  # type: ignore[arg-type]
+            cursor = connection.execute(statement)
             row = cursor.fetchone() if new else None
             return None if row is None else row[0]
 
