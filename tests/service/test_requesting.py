@@ -307,3 +307,25 @@ def test_people_of_a_public_roster_are_told_by_tier(client_as: Callable[..., Any
         ("strict", 4, ["0.1", "0.1"]),
         ("open", 6, ["1", "1"]),
     ]
+
+
+def test_what_has_no_price_before_heads_are_counted_is_not_queued(client_as: Callable[..., Any], service: Service) -> None:
+    menu = {"strict": ("0.1", 0), "open": (1, 0)}
+    service.ledger.register("clinic", people=PersonBudgets.from_tiers(menu), private=True)
+    people = {"column": "tier", "tiers": {"strict": "0.1", "open": "1"}, "roster": "private", "head_share": "0.1"}
+    owner, officer, ann = client_as("custodian"), client_as("officer"), client_as("analyst", "ann")
+    row = {"id": "dataset_x", "name": "clinic", "source": "s", "schema": SCHEMA, "caps": "{}", "created_at": now()}
+    with service.store.write() as connection:
+        made = row | {"people": json.dumps(people), "created_by": owner.caller.id}
+        connection.execute(insert(schema.datasets).values(made))
+    officer.post("/v1/datasets/clinic/preapprovals", json=CARE)
+    officer.post("/v1/datasets/clinic/allowances", json={"analyst": "ann", "purpose": "care", "epsilon": "9"})
+    shared = {"kind": "count", "share": "0.1"}
+    told = ask(ann, shared, what="requests/preview").json()
+    assert (told["price"], told["fits"], told["release"]) == (None, False, None)
+    refused = ask(ann, shared)
+    assert (refused.status_code, "heads have not been counted" in refused.json()["detail"]) == (409, True)
+    named = ask(ann, shared | {"name": "head counts"})  # what the counting itself may be called
+    assert named.status_code in (409, 422)
+    assert waiting(service) == []
+    assert client_as("officer").get("/v1/datasets/clinic/balance").json()["people"][0]["people"] is None
