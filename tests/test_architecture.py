@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from support import architecture
-from support.architecture import LEFT_FOR_LATER, RANDOMNESS, between_families, cycle, imports_in, part_of, too_long, upward
+from support.architecture import (
+    LEFT_FOR_LATER,
+    RANDOMNESS,
+    between_families,
+    cycle,
+    imports_in,
+    openers_in,
+    part_of,
+    too_long,
+    upward,
+)
 
 SOURCES = architecture.sources_in(Path(__file__).parents[1] / "src" / "sfumato")
 IMPORTS = imports_in(SOURCES)
@@ -229,3 +239,54 @@ def test_what_is_left_for_later_is_noticed(source):
 
 def test_nothing_is_left_for_later():
     assert [m for m, source in SOURCES.items() if LEFT_FOR_LATER.search(source)] == []
+
+
+RUNNER = "sfumato.service.runner"
+
+
+def test_nothing_imports_the_runner():
+    inside = [i for i in IMPORTS if i.target.startswith(RUNNER)]
+    assert inside, "the runner is made of several modules"
+    assert [str(i) for i in inside if not i.module.startswith(RUNNER)] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from sfumato import open",
+        "import sfumato as sf",
+        "import sfumato.tables",
+        "import sfumato.releases.batch as b",
+        "from sfumato import releases",
+        "from sfumato.releases import batch",
+        "from sfumato.tables import Dataset",
+        "from sfumato.tables import open as describe",
+        "from sfumato.tables.dataset import Dataset",
+        "from sfumato.releases.batch import preview, release",
+        "from sfumato.releases.pipeline import charge_and_run",
+        "from sfumato.releases.pipeline import *",
+        "from ..releases.batch import release",
+        "def f():\n    from sfumato.releases.session import Table",
+        "plan.described(schema, None)",
+        "getattr(plan, 'described')(schema, None)",
+        "import_module('sfumato.releases.batch').release(plan)",
+        "importlib.import_module('sfumato.service.runner.work')",
+        "import duckdb",
+        "from pyarrow import parquet",
+        "import_module('pandas').read_parquet(place)",
+    ],
+)
+def test_every_way_to_a_private_table_is_noticed(source):
+    assert openers_in(source)
+
+
+def test_what_is_public_is_no_way_to_a_private_table():
+    fine = "from sfumato.tables import Schema\nfrom sfumato.releases.batch import preview\nfrom sfumato.ledger import Ledger"
+    assert openers_in(fine) == []
+
+
+def test_only_the_runner_of_the_service_opens_private_tables():
+    service = {m: source for m, source in SOURCES.items() if part_of(m) == "service"}
+    ways = {module: openers_in(source) for module, source in service.items()}
+    assert any(ways[module] for module in ways if module.startswith(RUNNER))
+    assert {module: found for module, found in ways.items() if found and not module.startswith(RUNNER)} == {}

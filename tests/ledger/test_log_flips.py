@@ -89,8 +89,9 @@ def found(where: Path, first: str) -> bool:
 
 def copied(whole: Path, where: Path) -> sqlite3.Connection:
     """A copy whose database refuses nothing any more."""
-    with sqlite3.connect(whole) as original:
-        original.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    original = sqlite3.connect(whole)
+    original.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    original.close()
     shutil.copy(whole, where)
     connection = sqlite3.connect(where, isolation_level=None)
     connection.execute("PRAGMA ignore_check_constraints = ON")

@@ -103,7 +103,7 @@ def test_a_key_is_forgotten_after_a_day(client_as, made, service):
     assert client.post("/v1/things", json={"a": "b"}, headers=headers).json() == {"number": 2}
 
 
-@pytest.mark.parametrize("key", ["", "a b", "x" * 201, "ä"])
-def test_a_key_is_short_and_printable(client_as, made, key):
-    reply = client_as("analyst").post("/v1/things", json={}, headers={"Idempotency-Key": key.encode("latin-1")})
-    assert (reply.status_code, made) == (422, [])
+def test_a_key_is_short_and_printable(client_as, made):
+    for key in ["", "a b", "x" * 201, "ä"]:
+        reply = client_as("analyst").post("/v1/things", json={}, headers={"Idempotency-Key": key.encode("latin-1")})
+        assert (reply.status_code, made) == (422, [])

@@ -52,9 +52,8 @@ def client(connection):
     return TestClient(app, raise_server_exceptions=False)
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
+def test_a_cursor_that_is_none_is_refused(client):
+    for before in [
         "x",
         "!!!!",
         "ä",
@@ -72,15 +71,13 @@ def client(connection):
         base64.urlsafe_b64encode(b"\xff\xfe").decode(),
         base64.urlsafe_b64encode(b"[NaN, 1]").decode(),
         "A" * 700,
-    ],
-)
-def test_a_cursor_that_is_none_is_refused(client, before):
-    reply = client.get("/things", params={"before": before})
-    assert reply.status_code == 422, reply.text
-    assert reply.headers["content-type"] == "application/problem+json"
+    ]:
+        reply = client.get("/things", params={"before": before})
+        assert reply.status_code == 422, reply.text
+        assert reply.headers["content-type"] == "application/problem+json"
 
 
-@pytest.mark.parametrize("limit", ["0", "-1", "201", "x", str(10**40)])
-def test_a_limit_is_between_one_and_two_hundred(client, limit):
-    assert client.get("/things", params={"limit": limit}).status_code == 422
-    assert len(client.get("/things", params={"limit": "3"}).json()["items"]) == 3
+def test_a_limit_is_between_one_and_two_hundred(client):
+    for limit in ["0", "-1", "201", "x", str(10**40)]:
+        assert client.get("/things", params={"limit": limit}).status_code == 422
+        assert len(client.get("/things", params={"limit": "3"}).json()["items"]) == 3

@@ -1,6 +1,5 @@
 """Signing in, staying signed in, and whoever tries to do it in somebody else's place."""
 
-import pytest
 from sqlalchemy import select
 
 from sfumato.service.fresh import digest_of, fresh_secret
@@ -75,51 +74,48 @@ def test_a_session_ends_when_it_is_not_used_and_after_half_a_day_in_any_case(wor
     world.clock.moment += service.settings.session_idle + 1
     assert client.get("/v1/session").status_code == 401
     client = world.signed_in("officer")
-    for _ in range(service.settings.session_longest // 1000):
-        world.clock.moment += 1000
+    for _ in range(service.settings.session_longest // 1790):
+        world.clock.moment += 1790
         assert client.get("/v1/session").status_code == 200
-    world.clock.moment += 1000
+    world.clock.moment += 1790
     assert client.get("/v1/session").status_code == 401
 
 
-@pytest.mark.parametrize("token", [None, "", "0" * 64, "another's"])
-def test_what_changes_something_needs_the_token_against_forged_requests(world, token):
-    world.account("officer")
-    world.account("analyst")
-    client = world.signed_in("officer")
-    if token is None:
-        del client.headers["X-CSRF-Token"]
-    else:
-        client.headers["X-CSRF-Token"] = (
-            world.signed_in("analyst").headers["X-CSRF-Token"] if token == "another's" else token
-        )
-    reply = client.post("/v1/tokens", json={"name": "t", "scopes": ["session.read"]})
-    assert (reply.status_code, "X-CSRF-Token" in reply.json()["detail"]) == (403, True)
-    assert client.get("/v1/session").status_code == 200
-    client.headers["X-CSRF-Token"] = client.get("/v1/session").json()["csrf_token"]
-    assert client.post("/v1/tokens", json={"name": "t", "scopes": ["session.read"]}).status_code == 201
+def test_what_changes_something_needs_the_token_against_forged_requests(world):
+    for token in [None, "", "0" * 64, "another's"]:
+        world.account("officer")
+        world.account("analyst")
+        client = world.signed_in("officer")
+        if token is None:
+            del client.headers["X-CSRF-Token"]
+        else:
+            client.headers["X-CSRF-Token"] = (
+                world.signed_in("analyst").headers["X-CSRF-Token"] if token == "another's" else token
+            )
+        reply = client.post("/v1/tokens", json={"name": "t", "scopes": ["session.read"]})
+        assert (reply.status_code, "X-CSRF-Token" in reply.json()["detail"]) == (403, True)
+        assert client.get("/v1/session").status_code == 200
+        client.headers["X-CSRF-Token"] = client.get("/v1/session").json()["csrf_token"]
+        assert client.post("/v1/tokens", json={"name": "t", "scopes": ["session.read"]}).status_code == 201
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
+def test_another_site_cannot_send_requests_through_the_browser(world):
+    for headers in [
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
         {"Origin": "http://testserver.evil.example"},
         {"Origin": "http://[x"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
-    ],
-)
-def test_another_site_cannot_send_requests_through_the_browser(world, headers):
-    world.account("officer")
-    client = world.signed_in("officer")
-    assert client.post("/v1/sign-out-elsewhere", headers=headers).status_code == 403
-    own = {"Origin": "http://testserver", "Sec-Fetch-Site": "same-origin"}
-    assert client.post("/v1/sign-out-elsewhere", headers=own).status_code == 204
-    # Nor sign a browser in as the attacker, to see what is then typed.
-    body = {"name": "officer", "password": PASSWORD}
-    assert world.nobody().post("/v1/sign-in", json=body, headers=headers).status_code == 403
+    ]:
+        world.account("officer")
+        client = world.signed_in("officer")
+        assert client.post("/v1/sign-out-elsewhere", headers=headers).status_code == 403
+        own = {"Origin": "http://testserver", "Sec-Fetch-Site": "same-origin"}
+        assert client.post("/v1/sign-out-elsewhere", headers=own).status_code == 204
+        # Nor sign a browser in as the attacker, to see what is then typed.
+        body = {"name": "officer", "password": PASSWORD}
+        assert world.nobody().post("/v1/sign-in", json=body, headers=headers).status_code == 403
 
 
 def test_a_cookie_and_a_token_together_are_refused(world):
@@ -165,12 +161,14 @@ def test_an_account_has_a_bounded_number_of_sessions(world, service):
     assert kept == {digest_of(one.secret) for one in started[-sessions.MOST :]}
 
 
-@pytest.mark.parametrize("password", ["short", "a" * 30, "officer", "x" * 257])
-def test_easy_passwords_are_refused(world, password):
-    world.account("officer")
-    reply = world.signed_in("officer").post("/v1/account/password", json={"password": PASSWORD, "new_password": password})
-    assert reply.status_code == 422
-    assert password not in reply.text
+def test_easy_passwords_are_refused(world):
+    for password in ["short", "a" * 30, "officer", "x" * 257]:
+        world.account("officer")
+        reply = world.signed_in("officer").post(
+            "/v1/account/password", json={"password": PASSWORD, "new_password": password}
+        )
+        assert reply.status_code == 422
+        assert password not in reply.text
 
 
 def test_a_stronger_cost_is_taken_up_at_the_next_sign_in(world, service):

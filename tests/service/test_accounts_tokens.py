@@ -43,10 +43,10 @@ def test_a_token_needs_no_token_against_forged_requests_and_does_what_its_scopes
     assert (refused.status_code, "session.read" in refused.json()["detail"]) == (403, True)
 
 
-@pytest.mark.parametrize("scope", ["accounts.manage", "plans.write", "tokens.manage", "password.change", "nothing", ""])
-def test_no_scope_goes_beyond_the_role_or_makes_a_stay_longer(officer, scope):
-    reply = officer.post("/v1/tokens", json={"name": "t", "scopes": ["session.read", scope]})
-    assert reply.status_code == 422
+def test_no_scope_goes_beyond_the_role_or_makes_a_stay_longer(officer):
+    for scope in ["accounts.manage", "plans.write", "tokens.manage", "password.change", "nothing", ""]:
+        reply = officer.post("/v1/tokens", json={"name": "t", "scopes": ["session.read", scope]})
+        assert reply.status_code == 422
 
 
 def test_scopes_written_into_the_database_do_not_go_beyond_either(world, officer):
@@ -75,10 +75,10 @@ def test_a_token_expires(world, officer):
     assert program.get("/v1/session").status_code == 401
 
 
-@pytest.mark.parametrize("days", [0, -1, 366, 10**9, 1.5, "x"])
-def test_a_token_works_for_a_year_at_most(officer, days):
-    reply = officer.post("/v1/tokens", json={"name": "t", "scopes": ["session.read"], "days": days})
-    assert reply.status_code == 422
+def test_a_token_works_for_a_year_at_most(officer):
+    for days in [0, -1, 366, 10**9, 1.5, "x"]:
+        reply = officer.post("/v1/tokens", json={"name": "t", "scopes": ["session.read"], "days": days})
+        assert reply.status_code == 422
 
 
 def test_a_stolen_token_ends_when_it_is_revoked(world, officer):
@@ -102,13 +102,19 @@ def test_another_ones_token_looks_like_none(world, officer):
     assert analyst.get("/v1/tokens").json() == {"items": [], "older": None}
 
 
-@pytest.mark.parametrize(
-    "shown",
-    ["Bearer ", "Bearer sfu_", "Bearer sfu_x", "sfu_x", "Basic sfu_x", "Bearer  ", "Bearer sfu_\xff", "Bearer sfu_a sfu_b"],
-)
-def test_what_is_no_token_is_nobody(world, shown):
-    reply = world.nobody().get("/v1/session", headers={"Authorization": shown.encode("latin-1")})
-    assert (reply.status_code, reply.headers["www-authenticate"]) == (401, "Bearer")
+def test_what_is_no_token_is_nobody(world):
+    for shown in [
+        "Bearer ",
+        "Bearer sfu_",
+        "Bearer sfu_x",
+        "sfu_x",
+        "Basic sfu_x",
+        "Bearer  ",
+        "Bearer sfu_\xff",
+        "Bearer sfu_a sfu_b",
+    ]:
+        reply = world.nobody().get("/v1/session", headers={"Authorization": shown.encode("latin-1")})
+        assert (reply.status_code, reply.headers["www-authenticate"]) == (401, "Bearer")
 
 
 def test_with_a_disabled_account_nothing_works_at_once(world, officer):
@@ -139,8 +145,8 @@ def test_tokens_are_few(world, officer, monkeypatch):
     assert officer.post("/v1/tokens", json={"name": "t", "scopes": ["session.read"]}).status_code == 409
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_every_role_can_make_a_token_with_all_it_may(world, role):
-    world.account(role)
-    program = world.with_token(world.signed_in(role), *sorted(tokens.scopes_of(role)))
-    assert set(program.get("/v1/session").json()["actions"]) == tokens.scopes_of(role)
+def test_every_role_can_make_a_token_with_all_it_may(world):
+    for role in ROLES:
+        world.account(role)
+        program = world.with_token(world.signed_in(role), *sorted(tokens.scopes_of(role)))
+        assert set(program.get("/v1/session").json()["actions"]) == tokens.scopes_of(role)

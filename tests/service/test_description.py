@@ -52,7 +52,11 @@ def _unbounded(schema, where, description, seen=()):
         for inner in schema.get(part, ()):
             found += _unbounded(inner, where, description, seen)
     kind = schema.get("type")
-    if kind == "string" and not ({"maxLength", "enum", "const"} & set(schema)) and not _closed(schema.get("pattern", "")):
+    if (
+        kind == "string"
+        and not ({"maxLength", "enum", "const", "format"} & set(schema))
+        and not _closed(schema.get("pattern", ""))
+    ):
         found.append(f"{where}: a text without a longest length")
     if kind == "array":
         if "maxItems" not in schema:

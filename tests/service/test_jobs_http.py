@@ -190,6 +190,12 @@ KINDS: dict[str, Any] = {
 _NUMBERS = re.compile(rb"\b(job|plan|release|account|dataset)_[A-Za-z0-9_-]{22}")
 
 
+def _one_after_the_other() -> Any:
+    """Numbers in the order in which they are drawn: lists that are sorted by them come out the same."""
+    numbers = itertools.count()
+    return SimpleNamespace(token_urlsafe=lambda _: f"{next(numbers):022d}", token_bytes=os.urandom)
+
+
 def _addresses(as_: As, job: str, plan: str) -> Iterator[tuple[str, str]]:
     """Who gets an answer where, of everybody who may have to do with a job, and of all that can be looked at."""
     given = {"job_id": job, "plan_id": plan, "dataset": "clinic"}
@@ -210,9 +216,7 @@ def test_neither_how_long_it_took_nor_how_it_ended_changes_any_answer_before_its
         with monkeypatch.context() as patched:
             clock = Clock(patched)
             jobs.inline(patched)
-            numbers = itertools.count()
-            one_after_the_other = SimpleNamespace(token_urlsafe=lambda _: f"{next(numbers):022d}", token_bytes=os.urandom)
-            patched.setattr("sfumato.service.fresh.secrets", one_after_the_other)
+            patched.setattr("sfumato.service.fresh.secrets", _one_after_the_other())
             change(patched)
             service = jobs.clinic(tmp_path / kind)
             job, runner = jobs.waiting(service, TWO), Runner(service)

@@ -36,6 +36,7 @@ plans.write             .       x          .        .        .
 plans.preview           .       x          x        .        .
 plans.submit            .       x          .        .        .
 plans.run               .       x          .        .        .
+approvals.read          .       .          x        .        .
 plans.decide            .       .          x        .        .
 record.export           .       .          x        .        .
 allowances.read         .       x          x        x        .

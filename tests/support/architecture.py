@@ -126,3 +126,52 @@ def too_long(sources: Mapping[str, str]) -> dict[str, int]:
     """Modules with more lines than can be read at one sitting, and how many."""
     lines = {module: len(source.splitlines()) for module, source in sources.items()}
     return {module: number for module, number in lines.items() if number > MOST_LINES}
+
+
+# --- who may open a private table ------------------------------------------------------------------------------------
+
+OPENERS = {"open", "Table", "Dataset", "PersonalTable", "Imported", "import_table", "coverage", "described"}
+OPENERS |= {"release", "carry_out", "charge_and_run", "count_heads", "run"}
+"""What opens a private table or hands one on, in whichever module of the package it stands."""
+
+TELLING = {"described", "carry_out", "charge_and_run", "count_heads", "import_table", "PersonalTable"}
+"""Those of them whose name alone tells: nobody else has a method that is called so."""
+
+ENGINES = {"duckdb", "ibis", "pandas", "polars", "pyarrow", "pyspark", "adbc_driver_manager", "openpyxl", "fsspec"}
+_LOWER = ("tables", "releases", "demo", "testing", "bench", "audit")
+
+
+def openers_in(source: str) -> list[str]:
+    """Every way in a source to a private table: an import, an attribute, a name in quotes.
+
+    A module of the lower layers as such (``import sfumato.tables``) is one too: everything can be reached through it.
+    """
+    found, dynamic = [], {"getattr", "import_module", "__import__", "attrgetter", "methodcaller", "exec", "eval"}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [a.name for a in node.names if a.name.split(".")[0] in ENGINES or _lower(a.name) or a.name == ROOT]
+        elif isinstance(node, ast.ImportFrom):
+            found += _imported(node)
+        elif isinstance(node, ast.Attribute) and node.attr in TELLING:
+            found.append(f".{node.attr}")
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in dynamic:
+            texts = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+            found += [t for t in texts if _lower(t) or t in TELLING or t.split(".")[0] in ENGINES or "runner" in t]
+    return found
+
+
+def _imported(node: ast.ImportFrom) -> list[str]:
+    base = node.module or ""
+    if base.split(".")[0] in ENGINES or node.level > 1:  # dots that lead out of a package hide where they lead to
+        return [base or "." * node.level]
+    names = [alias.name for alias in node.names]
+    if base == ROOT:
+        return [name for name in names if name not in ("__version__", "errors")]
+    if not _lower(base):
+        return []
+    whole = base.count(".") == 1 and base != f"{ROOT}.tables"  # `from sfumato.releases import batch`
+    return [f"{base}.{name}" for name in names if whole or name in OPENERS or name == "*"]
+
+
+def _lower(name: str) -> bool:
+    return any(name == f"{ROOT}.{part}" or name.startswith(f"{ROOT}.{part}.") for part in _LOWER)

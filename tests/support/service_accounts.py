@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi.testclient import TestClient
-from sqlalchemy import select, update
+from sqlalchemy import update
 
-from sfumato.service.accounts import joining, keeping, totp
+from sfumato.service.accounts import passwords, totp
 from sfumato.service.context import Service
+from sfumato.service.fresh import fresh_id
 from sfumato.service.http.access import Caller
 from sfumato.service.store import schema
 from sfumato.service.store.inserting import insert_new
@@ -36,18 +37,22 @@ class World:
     app: Any
     service: Service
     clock: Clock
-    secrets: dict[str, bytes] = field(default_factory=dict)
+    known: dict[str, Caller] = field(default_factory=dict)
 
     def nobody(self, address: str = "192.0.2.1", **headers: str) -> TestClient:
         """Somebody who is not signed in."""
         return TestClient(self.app, raise_server_exceptions=False, client=(address, 1), headers=headers)
 
     def account(self, role: str, name: str | None = None, password: str = PASSWORD) -> Caller:
-        """An account with a password."""
-        by = Caller(self._creator(), "x", "administrator")
-        row, code = keeping.create(self.service, by, name or role, role)  # type: ignore[arg-type]
-        joining.set_password(self.service, code, password, "192.0.2.9")
-        return Caller(row.id, row.name, row.role)
+        """An account with a password; the same one for the same name."""
+        if (name or role) in self.known:
+            return self.known[name or role]
+        caller = Caller(fresh_id("account"), name or role, role)  # type: ignore[arg-type]
+        values = {"id": caller.id, "name": caller.name, "role": role, "state": "active", "created_at": self.clock.moment}
+        with self.service.store.write() as connection:
+            assert insert_new(connection, schema.accounts, **values, password=passwords.hashed(self.service, password))
+        self.known[caller.name] = caller
+        return caller
 
     def signed_in(self, name: str, password: str = PASSWORD, address: str = "192.0.2.1") -> TestClient:
         """A browser with a session, which sends its token against forged requests."""
@@ -87,16 +92,3 @@ class World:
         """Change a row of accounts."""
         with self.service.store.write() as connection:
             connection.execute(update(schema.accounts).where(schema.accounts.c.id == account.id).values(**values))
-
-    def _creator(self) -> str:
-        with self.service.store.write() as connection:
-            insert_new(
-                connection,
-                schema.accounts,
-                id="account_first",
-                name="first",
-                role="administrator",
-                state="active",
-                created_at=1,
-            )
-            return connection.execute(select(schema.accounts.c.id).where(schema.accounts.c.name == "first")).scalar_one()

@@ -14,6 +14,7 @@ import typer
 from sfumato.cli import (
     artefacts,
     checks,
+    closing,
     demo,
     engines,
     experiments,
@@ -33,6 +34,7 @@ __all__ = [
     "app",
     "artefacts",
     "checks",
+    "closing",
     "demo",
     "engines",
     "experiments",

@@ -81,8 +81,9 @@ def unpack(bundle: bytes, folder: Path) -> None:
             if len(files) > MOST_FILES or sum(f.file_size for f in files) > MOST_BYTES:
                 raise InputError("what was downloaded is larger than any release; it is not unpacked")
             for file in files:
-                if Path(file.filename).name != file.filename or not file.filename.isprintable() or "\\" in file.filename:
+                name = file.filename
+                if Path(name).name != name or name in ("", "..") or not name.isprintable() or "\\" in name:
                     raise InputError("what was downloaded has a file whose name leads elsewhere; it is not unpacked")
-                (folder / file.filename).write_bytes(archive.read(file))
+                (folder / name).write_bytes(archive.read(file))
     except zipfile.BadZipFile:
         raise InputError("what was downloaded is not a whole ZIP file; download it again") from None

@@ -165,11 +165,16 @@ class Plans:
 
     def preview(self, plan: str) -> dict[str, Any]:
         """What a `plan` costs and how well it does; nothing is read and nothing spent."""
-        return dict(self._connection.post(place("plans", plan, "preview")))
+        return dict(self._connection.get(place("plans", plan, "preview")))
+
+    def preview_releases(self, dataset: str, releases: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """The same of `releases` from a `dataset` that are not written down."""
+        body = {"dataset": dataset, "releases": [dict(r) for r in releases]}
+        return dict(self._connection.post("/previews", body))
 
     def submit(self, plan: str) -> dict[str, Any]:
-        """Give a `plan` to the officers."""
-        return dict(self._connection.post(place("plans", plan, "submit")))
+        """Give a `plan` to the officers, as it is now; from then on it does not change."""
+        return dict(self._connection.post(place("plans", plan, "submit"), {"digest": self[plan]["digest"]}))
 
     def run(self, plan: str, *, progress: Callable[[str], None] | None = None) -> list[Result]:
         """Run a `plan` that was approved, wait with a line for `progress`, and load what it released."""
@@ -194,11 +199,14 @@ class Approvals:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self._connection.pages("/approvals")
 
-    def approve(self, plan: str, reason: str, *, code: str) -> dict[str, Any]:
-        """Approve a `plan` for a `reason`, with a one-time `code`."""
+    def __getitem__(self, plan: str) -> dict[str, Any]:
+        return dict(self._connection.get(place("approvals", plan)))
+
+    def approve(self, plan: Mapping[str, Any], reason: str, *, code: str) -> dict[str, Any]:
+        """Approve a `plan` for a `reason`, with a one-time `code`. The plan is one that was read: its digest goes along."""
         return self._decide(plan, "approved", reason, code)
 
-    def refuse(self, plan: str, reason: str, *, code: str) -> dict[str, Any]:
+    def refuse(self, plan: Mapping[str, Any], reason: str, *, code: str) -> dict[str, Any]:
         """Refuse a `plan` for a `reason`, with a one-time `code`."""
         return self._decide(plan, "refused", reason, code)
 
@@ -214,6 +222,6 @@ class Approvals:
         body = {"purpose": purpose, "kinds": list(kinds), "most": most}
         return dict(self._connection.post(place("datasets", dataset, "preapprovals"), body, code=code))
 
-    def _decide(self, plan: str, decision: str, reason: str, code: str) -> dict[str, Any]:
-        body = {"decision": decision, "reason": reason, "plan_digest": self._connection.get(place("plans", plan))["digest"]}
-        return dict(self._connection.post(place("plans", plan, "decision"), body, code=code))
+    def _decide(self, plan: Mapping[str, Any], decision: str, reason: str, code: str) -> dict[str, Any]:
+        body = {"decision": decision, "reason": reason, "digest": plan["digest"]}
+        return dict(self._connection.post(place("approvals", str(plan["id"])), body, code=code))

@@ -109,11 +109,14 @@ def read(connection: Connection, dataset_id: int, only: int | None = None) -> tu
     `only` leaves out most of what is not about one person: their place, or the first byte of their hash less 256.
     """
     table = schema.choices
-    query = select(table.c.id, table.c.entries).where(table.c.dataset_id == dataset_id).order_by(table.c.id)
+    query = select(table.c.id, table.c.entries).where(table.c.dataset_id == dataset_id)
     if only is not None:
-        query = query.where(table.c.first <= only, table.c.last >= only)
+        # Two searches, each by an index: of single choices, of which there may be very many, and of lists.
+        single = query.where(table.c.first == only, table.c.first == table.c.last)
+        several = query.where(table.c.first < table.c.last, table.c.first <= only, table.c.last >= only)
+        query = single.union_all(several)
     last, parts = 0, [none()]
-    for number, entries in connection.execute(query):
+    for number, entries in sorted(connection.execute(query)):
         last = int(number)
         parts.append(_choices(bytes(entries)))
     columns = zip(*((p.people, p.known, p.grants, p.tiers, p.caps) for p in parts), strict=True)
@@ -140,5 +143,5 @@ def taken_in(connection: Connection, dataset_id: int, last: int) -> None:
 def lowering(connection: Connection, dataset_id: int) -> int:
     """How many choices that take something away wait; 0 when a release may be charged."""
     table = schema.choices
-    query = select(func.coalesce(func.sum(table.c.lowers), 0)).where(table.c.dataset_id == dataset_id)
+    query = select(func.coalesce(func.sum(table.c.lowers), 0)).where(table.c.dataset_id == dataset_id, table.c.lowers > 0)
     return int(connection.execute(query).scalar_one())

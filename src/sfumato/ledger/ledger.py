@@ -227,7 +227,7 @@ class Ledger(Allowing, Reading, Logged):
         """The people of a `dataset`: who joins, changes, withdraws, what was spent on each of them."""
         from sfumato.ledger.life import Life
 
-        return Life(self._store, dataset)
+        return Life(self._store, dataset, after=self._witnessed)
 
     def commit(self, reservation_id: int, artefact: Mapping[str, Any] | str | Path) -> None:
         """Record that the release `reservation_id` is finished; the `artefact` is a mapping, or the path of its folder."""

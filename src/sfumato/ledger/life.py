@@ -7,7 +7,7 @@ back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,8 @@ class Life:
         The ledger's database.
     dataset : str
         A registered dataset.
+    after : callable, optional
+        Called with the dataset when something was written.
 
     Examples
     --------
@@ -61,10 +63,10 @@ class Life:
     >>> folder.cleanup()
     """
 
-    def __init__(self, store: Store, dataset: str) -> None:
+    def __init__(self, store: Store, dataset: str, *, after: Callable[[str], None] | None = None) -> None:
         from sfumato.ledger.lives import Lives
 
-        self._lives = Lives(store, dataset)
+        self._lives = Lives(store, dataset, after)
         self._where = f"{dataset!r} in {store.name!r}"
 
     def __repr__(self) -> str:
@@ -85,6 +87,27 @@ class Life:
     def withdraw(self, person: Any) -> None:
         """Take a `person` out, at the next release already. What was spent on them cannot be undone."""
         self._lives.withdraw(person)
+
+    def choose(self, person: Any, grant: str | Epsilon | None) -> Receipt | None:
+        """What a `person` chooses for themselves, and where they stand after it, in one transaction.
+
+        Parameters
+        ----------
+        person : int or str
+            Their identifier.
+        grant : str, ε or None
+            A tier of the menu by its name, an ε (not as text), or ``None`` to withdraw.
+
+        Returns
+        -------
+        Receipt or None
+            Without lines; ``None`` for somebody who withdraws and whom the dataset does not know.
+        """
+        return self._lives.choose(person, grant)
+
+    def summary(self, person: Any) -> Receipt | None:
+        """The receipt of a `person` without its lines, quickly; ``None`` for somebody whom the dataset does not know."""
+        return self._lives.summary(person)
 
     def bring(self, people: Sequence[Any] | NDArray[Any], grants: Any, *, missing: str = "stay") -> Pending:
         """Bring many people at once: new ones join, others change what they grant, both at the next epoch.

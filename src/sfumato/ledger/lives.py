@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -42,9 +42,11 @@ def _shown(done: Epoch, menu: Menu) -> Epoch:
 class Lives:
     """See `sfumato.ledger.life.Life`, which says what each of these does."""
 
-    def __init__(self, store: Store, dataset: str) -> None:
+    def __init__(self, store: Store, dataset: str, after: Callable[[str], None] | None = None) -> None:
         self._store = store
         self._dataset = dataset
+        self._after = after
+        self._known: Menu | None = None  # a menu never changes
         with store.read() as connection:
             self._find(connection)
 
@@ -61,7 +63,7 @@ class Lives:
         listed = _listed(people)
         if missing not in ("stay", "withdraw"):
             raise InputError(f"missing is 'stay' or 'withdraw', got {missing!r}")
-        with self._store.write() as connection:
+        with self._writing() as connection:
             dataset_id = lock(connection, self._dataset)
             key = persons.key_of(connection, self._store.key, make=True, dataset_id=dataset_id)
             hashed = persons.hashes(key, self._dataset, listed)
@@ -80,7 +82,7 @@ class Lives:
 
     def epoch(self, at: datetime | None = None) -> Epoch:
         written = clock.now() if at is None else clock.written(at)
-        with self._store.write() as connection:
+        with self._writing() as connection:
             dataset_id = lock(connection, self._dataset)
             menu = self._menu(connection, dataset_id)
             done = _shown(epochs.close(connection, dataset_id, written), menu)
@@ -91,7 +93,7 @@ class Lives:
         with self._living() as (connection, dataset_id, menu):
             if not choices.lowering(connection, dataset_id):
                 return None
-        with self._store.write() as connection:
+        with self._writing() as connection:
             bound = epochs.bind(connection, lock(connection, self._dataset), clock.now())
             return None if bound is None else _shown(bound, menu)
 
@@ -101,24 +103,63 @@ class Lives:
             return Standing.of(now, menu)
 
     def menu(self) -> Menu | None:
-        with self._store.read() as connection:
-            return menus.load(connection, self._find(connection))
+        if self._known is None:
+            with self._store.read() as connection:
+                self._known = menus.load(connection, self._find(connection))
+        return self._known
 
     def knows(self, person: Any) -> bool:
         with self._living() as (connection, dataset_id, _):
             hashed, place = self._place(connection, dataset_id, person)
             return place >= 0 or self._waiting(connection, dataset_id, hashed, place) is not None
 
+    def choose(self, person: Any, grant: str | Epsilon | None) -> Receipt | None:
+        with self._writing() as connection:
+            dataset_id = lock(connection, self._dataset)
+            menu = self._menu(connection, dataset_id)
+            if isinstance(grant, str) and grant not in (menu.names or ()):
+                tiers = ", ".join(repr(name) for name in menu.names or ()) or "amounts only"
+                raise InputError(f"that is no tier of the menu ({tiers})")
+            key = persons.key_of(connection, self._store.key, make=True, dataset_id=dataset_id)
+            hashed = persons.hashes(key, self._dataset, [person])
+            place = int(persons.places(connection, dataset_id, hashed)[0])
+            waiting = self._waiting(connection, dataset_id, hashed, place)
+            if grant is None and place < 0 and waiting is None:
+                return None
+            waiting = self._say(connection, dataset_id, (hashed, place, waiting), self._amounts(menu, grant))
+            if place < 0 and waiting is None:
+                return None
+            return self._told(connection, dataset_id, menu, person, place, waiting, receipts.Part(0, None))
+
+    def summary(self, person: Any) -> Receipt | None:
+        return self._receipt(person, receipts.Part(0, None))
+
     def receipt(self, person: Any, *, limit: int | None, before: int | None) -> Receipt:
-        part = receipts.Part.of(limit, before)
+        found = self._receipt(person, receipts.Part.of(limit, before))
+        if found is None:
+            raise self._stranger()
+        return found
+
+    def _receipt(self, person: Any, part: receipts.Part) -> Receipt | None:
         with self._living() as (connection, dataset_id, menu):
             hashed, place = self._place(connection, dataset_id, person)
             waiting = self._waiting(connection, dataset_id, hashed, place)
             if place < 0 and waiting is None:
-                raise self._stranger()
-            word = None if waiting is None else receipts.waiting_for(waiting, 0, menu)
-            who = receipts.Who(self._dataset, persons.spelt(person), place, word, waiting)
-            return receipts.receipt(connection, dataset_id, menu, who, part)
+                return None
+            return self._told(connection, dataset_id, menu, person, place, waiting, part)
+
+    def _told(
+        self,
+        connection: Connection,
+        dataset_id: int,
+        menu: Menu,
+        person: Any,
+        place: int,
+        waiting: Choices | None,
+        part: receipts.Part,
+    ) -> Receipt:
+        who = receipts.Who(self._dataset, persons.spelt(person), place, waiting)
+        return receipts.receipt(connection, dataset_id, menu, who, part)
 
     def taking_part(self, release_id: int, people: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
         listed = _listed(people)
@@ -138,35 +179,52 @@ class Lives:
             return heads_charged(connection, dataset_id, menu, release_id)
 
     def _choose(self, person: Any, grant: str | Epsilon | None, *, newcomers: bool, leaves: bool = False) -> None:
-        with self._store.write() as connection:
+        with self._writing() as connection:
             dataset_id = lock(connection, self._dataset)
-            menu = self._menu(connection, dataset_id)
-            if leaves:  # an empty grant does not take anybody out
-                amount, tier, cap = 0, GONE, 0
-            else:
-                amount, tier, cap = (int(column[0]) for column in menus.granted(menu, grant, 1))
+            asked = self._amounts(self._menu(connection, dataset_id), None if leaves else grant, leaves=leaves)
             hashed, place = self._place(connection, dataset_id, person, make=newcomers)
             waiting = self._waiting(connection, dataset_id, hashed, place)
             if place < 0 and not newcomers and waiting is None:
                 raise self._stranger()
-            now = (0, GONE, FAR)
-            if place >= 0:
-                grants, tiers, caps = states.at_place(connection, dataset_id, place, ("grants", "tiers", "caps"))
-                now = (grants, tiers, caps)
-            if now[1] == GONE and place >= 0 and not newcomers and not leaves:
-                raise InputError(
-                    f"this person withdrew from {self._dataset!r}; they can join again, with what was spent on them before"
-                )
-            due = now
-            if waiting is not None:
-                due = (int(waiting.grants[0]), int(waiting.tiers[0]), int(waiting.caps[0]))
-            if due == (amount, tier, cap):  # said twice: another line would say nothing new
-                return
-            one = [np.array([value], dtype=np.int64) for value in (amount, tier, cap)]
-            hashed["place"] = max(place, 0)
-            chosen = Choices(hashed, np.array([place >= 0]), *one)
-            less = choices.lowers(chosen, *(np.array([value], dtype=np.int64) for value in now))
-            choices.write(connection, dataset_id, chosen, less)
+            self._say(connection, dataset_id, (hashed, place, waiting), asked, back=newcomers)
+
+    def _amounts(self, menu: Menu, grant: str | Epsilon | None, *, leaves: bool = True) -> tuple[int, int, int]:
+        """Grant, tier and cap of a choice; an empty grant takes somebody out only where it is said that it `leaves`."""
+        if grant is None and leaves:
+            return 0, GONE, 0
+        amount, tier, cap = (int(column[0]) for column in menus.granted(menu, grant, 1))
+        return amount, tier, cap
+
+    def _say(
+        self,
+        connection: Connection,
+        dataset_id: int,
+        who: tuple[Any, int, Choices | None],
+        asked: tuple[int, int, int],
+        *,
+        back: bool = True,
+    ) -> Choices | None:
+        """Write down what somebody chose, if it is not what they have; what waits for them after it."""
+        hashed, place, waiting = who
+        now = (0, GONE, FAR)
+        if place >= 0:
+            grants, tiers, caps = states.at_place(connection, dataset_id, place, ("grants", "tiers", "caps"))
+            now = (grants, tiers, caps)
+        if now[1] == GONE and place >= 0 and not back and asked[1] != GONE:
+            raise InputError(
+                f"this person withdrew from {self._dataset!r}; they can join again, with what was spent on them before"
+            )
+        due = now
+        if waiting is not None:
+            due = (int(waiting.grants[0]), int(waiting.tiers[0]), int(waiting.caps[0]))
+        if due == asked:  # said twice: another line would say nothing new
+            return waiting
+        one = [np.array([value], dtype=np.int64) for value in asked]
+        hashed["place"] = max(place, 0)
+        chosen = Choices(hashed, np.array([place >= 0]), *one)
+        less = choices.lowers(chosen, *(np.array([value], dtype=np.int64) for value in now))
+        choices.write(connection, dataset_id, chosen, less)
+        return None if place < 0 and asked[1] == GONE else chosen
 
     def _place(self, connection: Connection, dataset_id: int, person: Any, *, make: bool = False) -> tuple[Any, int]:
         key = persons.key_of(connection, self._store.key, make=make, dataset_id=dataset_id)
@@ -191,6 +249,13 @@ class Lives:
         )
 
     @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with self._store.write() as connection:
+            yield connection
+        if self._after is not None:
+            self._after(self._dataset)
+
+    @contextmanager
     def _living(self) -> Iterator[tuple[Connection, int, Menu]]:
         with self._store.read() as connection:
             dataset_id = self._find(connection)
@@ -204,10 +269,11 @@ class Lives:
         return int(found)
 
     def _menu(self, connection: Connection, dataset_id: int) -> Menu:
-        menu = menus.load(connection, dataset_id)
+        menu = self._known or menus.load(connection, dataset_id)
         if menu is None:
             raise LedgerError(
                 f"{self._dataset!r} has no persons: it was registered without people, or with fixed head counts. "
                 "Register it with living=True, or bring the people of its roster: bring(people, tiers)"
             )
+        self._known = menu
         return menu

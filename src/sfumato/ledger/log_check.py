@@ -204,15 +204,17 @@ def _check_people(connection: Connection, dataset_id: int, said: Written, *, liv
 
 
 def _check_choices(connection: Connection, dataset_id: int, said: Written, applied: int) -> None:
-    rows = log_rows.waiting(connection, dataset_id)
-    for first, last, salt, text in said.chosen:
+    rows, at = log_rows.waiting(connection, dataset_id), 0
+    for first, last, salt, text in said.chosen:  # both rise
         if last <= applied:
             continue
-        mine = [row for row in rows if first <= row["id"] <= last]
-        rows = [row for row in rows if not first <= row["id"] <= last]
+        end = at
+        while end < len(rows) and first <= rows[end]["id"] <= last:
+            end += 1
+        mine, at = rows[at:end], end
         if not mine or log.body_of(log_leaves.chosen(mine), said.dataset, salt) != text:
             raise unlike(said.dataset, "what people have chosen is not what the log says")
-    if rows:
+    if at < len(rows):
         raise unlike(said.dataset, "a choice of its people is not in the log")
 
 

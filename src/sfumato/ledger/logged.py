@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from sfumato.ledger.database import Store
-    from sfumato.ledger.proofs import Checkpoint, Consistency, Inclusion
+    from sfumato.ledger.proofs import Checkpoint, Consistency, Entry, Inclusion
     from sfumato.ledger.signing import Keys
 
 
@@ -111,6 +111,13 @@ class Logged:
                 assert entry is not None
                 index = proofs.charge_index(connection, dataset_id, entry)
             return proofs.inclusion(connection, dataset_id, dataset, index, index + 1 if upto else size)
+
+    def log_page(self, dataset: str, *, before: int | None = None, limit: int = 100) -> list[Entry]:
+        """Up to `limit` entries of a `dataset`'s log, oldest first: the last ones, or those `before` a place."""
+        from sfumato.ledger import proofs
+
+        with self._looking(dataset) as (connection, dataset_id):
+            return proofs.entries(connection, dataset_id, before, limit)
 
     def consistency(self, dataset: str, old: int, new: int | None = None) -> Consistency:
         """The proof that a `dataset`'s log of `new` entries (now, if it is not said) begins with that of `old` entries."""

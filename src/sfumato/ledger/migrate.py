@@ -40,7 +40,7 @@ def _to_lives(connection: Connection) -> None:
 
 
 def _to_logs(connection: Connection, *, new_choices: bool) -> None:
-    """Format 5: a log for each dataset, allowances of analysts, and a salt for each choice that waits."""
+    """Format 5: a log for each dataset, allowances of analysts, and a salt and indexes for the choices that wait."""
     schema.metadata.create_all(connection, tables=schema.SINCE_5, checkfirst=False)
     if not new_choices:  # an earlier step made the table as it is now
         return
@@ -48,6 +48,8 @@ def _to_logs(connection: Connection, *, new_choices: bool) -> None:
     if connection.dialect.name == "sqlite":
         _made_anew(connection, table, {"salt": "lower(hex(randomblob(16)))"})
         return
+    for index in table.indexes:
+        connection.execute(CreateIndex(index, if_not_exists=True))
     connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN salt TEXT NOT NULL DEFAULT ''"))
     connection.execute(text(f"ALTER TABLE {table.name} ALTER COLUMN salt DROP DEFAULT"))
     for number in connection.execute(select(table.c.id)).scalars().all():

@@ -54,8 +54,8 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class Inclusion:
-    """That an entry is in a log.
+class Entry:
+    """One entry of a log.
 
     Attributes
     ----------
@@ -68,9 +68,6 @@ class Inclusion:
     kind : str
     release : int or None
         The release that it tells about.
-    path : tuple of str
-        Hashes from the leaf to the root.
-    checkpoint : Checkpoint
     """
 
     index: int
@@ -78,6 +75,19 @@ class Inclusion:
     body: str
     kind: str
     release: int | None
+
+
+@dataclass(frozen=True)
+class Inclusion(Entry):
+    """That an entry is in a log.
+
+    Attributes
+    ----------
+    path : tuple of str
+        Hashes from the leaf to the root.
+    checkpoint : Checkpoint
+    """
+
     path: tuple[str, ...]
     checkpoint: Checkpoint
 
@@ -169,6 +179,17 @@ def inclusion(connection: Connection, dataset_id: int, dataset: str, index: int,
     path = log.subtrees(connection, dataset_id, merkle.inclusion_spans(index, state.size))
     hexed = tuple(part.hex() for part in path)
     return Inclusion(index, row.leaf, row.body, row.kind, row.release_id, hexed, state)
+
+
+def entries(connection: Connection, dataset_id: int, before: int | None, limit: int) -> list[Entry]:
+    """A page of a log, oldest first."""
+    table = schema.log
+    query = select(table.c.number, table.c.leaf, table.c.body, table.c.kind, table.c.release_id)
+    query = query.where(table.c.dataset_id == dataset_id)
+    if before is not None:
+        query = query.where(table.c.number < before)
+    rows = connection.execute(query.order_by(table.c.number.desc()).limit(limit)).all()
+    return [Entry(*row) for row in reversed(rows)]
 
 
 def charge_index(connection: Connection, dataset_id: int, release_id: int) -> int:

@@ -33,7 +33,7 @@ _AT_ONCE = 900  # numbers in one statement; some builds of SQLite take no more t
 
 @dataclass(frozen=True)
 class Part:
-    """Which lines are wanted: the newest `limit` before a release."""
+    """Which lines are wanted: the newest `limit` before a release; with 0 none, and then they are not added up."""
 
     limit: int
     before: int | None
@@ -49,16 +49,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Who:
-    """Whose receipt it is: `place` -1 is somebody who waits to join, `waiting` what they chose and is not in force yet.
-
-    `choice` is the same as it is kept.
-    """
+    """Whose receipt it is: `place` -1 is somebody who waits to join, `choice` what they chose and is not in force yet."""
 
     dataset: str
     person: str
     place: int
-    waiting: str | None
-    choice: Choices | None = None
+    choice: Choices | None
 
 
 def waiting_for(waiting: Choices, which: int, menu: Menu) -> str:
@@ -80,9 +76,15 @@ def receipt(connection: Connection, dataset_id: int, menu: Menu, who: Who, part:
     began, period = None if charge is None else charge.period, clock.period_of(menu.period, clock.now())
     if period is not None and (began is None or period > began):  # a period begins with nothing spent in it
         began, base = period, spent
-    found, older = ([], None) if who.place < 0 else paid_by(connection, dataset_id, own, part.limit, part.before)
-    if part.before is None and not _possible(found, spent, whole=older is None):
+    found: list[Paid] = []
+    older = None
+    if who.place >= 0 and part.limit:
+        found, older = paid_by(connection, dataset_id, own, part.limit, part.before)
+    if part.before is None and part.limit and not _possible(found, spent, whole=older is None):
         raise changed_from_outside()
+    waiting = who.choice
+    if waiting is not None and who.place >= 0 and _is_so(waiting, grant, code, cap):
+        waiting = None  # they changed their mind, and changed it back
     for_life = max(0, grant - spent)
     capped = cap != FAR and code != GONE
     in_period = max(0, cap - (spent - base)) if capped else None
@@ -101,11 +103,15 @@ def receipt(connection: Connection, dataset_id: int, menu: Menu, who: Who, part:
         left=for_life if in_period is None else min(for_life, in_period),
         withdrawn=code == GONE,
         withdrawn_at=own.left_at(),
-        waiting=who.waiting,
-        waiting_lowers=who.choice is not None and bool(choices.lowers(who.choice, *_columns(grant, code, cap))[0]),
+        waiting=None if waiting is None else waiting_for(waiting, 0, menu),
+        waiting_lowers=waiting is not None and bool(choices.lowers(waiting, *_columns(grant, code, cap))[0]),
         epoch=epoch,
         older=older,
     )
+
+
+def _is_so(waiting: Choices, *now: int) -> bool:
+    return tuple(int(column[0]) for column in (waiting.grants, waiting.tiers, waiting.caps)) == now
 
 
 def _columns(*values: int) -> tuple[Any, ...]:

@@ -217,7 +217,7 @@ def _canonical(body: Mapping[str, Any]) -> bytes:
 
 def _holds(public: str, signature: str, data: bytes) -> bool:
     try:
-        if signature != signature.lower():  # one spelling only
+        if bytes.fromhex(signature).hex() != signature:  # one spelling only
             return False
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(bytes.fromhex(signature), data)
     except (InvalidSignature, ValueError):

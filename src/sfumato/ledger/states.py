@@ -80,10 +80,13 @@ def changed_from_outside() -> LedgerError:
 
 def at_place(connection: Connection, dataset_id: int, place: int, parts: tuple[str, ...]) -> list[int]:
     """One person's entry in some vectors, without reading the others."""
-    table, found = schema.states, []
-    for part in parts:
-        kind = np.dtype(PARTS[part])
-        piece = func.substr(table.c.vector, place * kind.itemsize + 1, kind.itemsize)
-        here = (table.c.dataset_id == dataset_id) & (table.c.part == part)
-        found.append(int(np.frombuffer(bytes(connection.execute(select(piece).where(here)).scalar_one()), dtype=kind)[0]))
-    return found
+    table, found = schema.states, {}
+    for kind in sorted({PARTS[part] for part in parts}):  # one statement for all vectors of a width
+        size, some = np.dtype(kind).itemsize, [part for part in parts if PARTS[part] == kind]
+        pieces = select(table.c.part, func.substr(table.c.vector, place * size + 1, size))
+        here = (table.c.dataset_id == dataset_id) & table.c.part.in_(some)
+        for part, piece in connection.execute(pieces.where(here)):
+            found[part] = int(np.frombuffer(bytes(piece), dtype=kind)[0])
+    if set(found) != set(parts):
+        raise changed_from_outside()
+    return [found[part] for part in parts]

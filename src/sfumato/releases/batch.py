@@ -11,7 +11,7 @@ from sfumato.errors import BudgetError, InputError, SfumatoError
 from sfumato.ledger import Caps, Ledger, Reservation, foresee
 from sfumato.privacy.source import SECURE, Source
 from sfumato.releases import folder as folders
-from sfumato.releases.certificate import certificate
+from sfumato.releases.certificate import certificate, minute
 from sfumato.releases.heads import seen_beforehand
 from sfumato.releases.keeping import fresh_budgets, warn_of
 from sfumato.releases.mistakes import at_release
@@ -155,6 +155,7 @@ def release(
     analyst: str | None = None,
     purpose: str | None = None,
     ending: Callable[[], None] = at_once,
+    ledger: Ledger | None = None,
 ) -> list[Outcome]:
     """Run the releases of a plan, each charged before it reads anything.
 
@@ -180,13 +181,15 @@ def release(
         Whose allowance is charged, and for what: both or neither.
     ending : callable
         Called when a release that was charged is over, however it ended, before the ledger hears of it.
+    ledger : Ledger, optional
+        The plan's ledger, where it is open already and knows the dataset.
 
     Returns
     -------
     list of Outcome
     """
     charged: dict[str, Any] = {"by": by, "analyst": analyst, "purpose": purpose, "ending": ending}
-    return _release(plan, [], only=only, source=source, progress=progress, notice=notice, charged=charged)
+    return _release(plan, [], only=only, source=source, progress=progress, notice=notice, charged=charged, opened=ledger)
 
 
 def _release(
@@ -198,6 +201,7 @@ def _release(
     progress: Progress,
     notice: Callable[[str], None] | None,
     charged: dict[str, Any],
+    opened: Ledger | None,
 ) -> list[Outcome]:
     """`release`, once `before` was made: nothing, or the head counts that everything else is priced from."""
     roster = plan.roster()
@@ -229,7 +233,7 @@ def _release(
         for table in tables:
             table.check()  # a typo in a path is no fresh budget yet
     _say(seen, notice, private=source.private)
-    ledger = ledger_of(plan, granted_in(roster, facts))
+    ledger = opened or ledger_of(plan, granted_in(roster, facts))
     for item, table in zip(priced, tables, strict=True):
         try:
             current = again_priced(item, facts, ledger, plan.dataset)  # people stand where the release before left them
@@ -239,7 +243,9 @@ def _release(
     if counting is None:
         return outcomes
     # The heads are counted now: price everything anew from them.
-    return _release(plan, outcomes, only=only, source=source, progress=progress, notice=notice, charged=charged)
+    return _release(
+        plan, outcomes, only=only, source=source, progress=progress, notice=notice, charged=charged, opened=opened
+    )
 
 
 def _folders_are_free(plan: Plan, asked: Sequence[Priced], only: str | None, source: Source, *, counted: bool) -> None:
@@ -289,9 +295,11 @@ def carry_out(
         settle(ledger, plan.dataset, priced.request.recipient, asked, earlier, folder)
         return Outcome(name, folder, earlier, repeated=True)
 
+    begun = minute()
+
     def finish(result: Result, reservation: Reservation, fingerprint: str) -> dict[str, Any]:
         about: dict[str, Any] = {"reservation": reservation.id, "fingerprint": fingerprint, "said_by": "the plan"}
-        about["log"] = ledger.proof(plan.dataset, reservation.id)
+        about |= {"log": ledger.proof(plan.dataset, reservation.id), "created": begun}
         made = certificate(priced, result, dataset=plan.dataset, notes=notes_of(plan.source, plan.table), **about)
         return {**folders.stored(result, folders.write(folder, result, made, keys=ledger.keys)), "folder": str(folder)}
 

@@ -26,19 +26,21 @@ def certificate(
     reservation: int | None,
     fingerprint: str,
     log: Mapping[str, Any] | None = None,
+    created: str | None = None,
     notes: Sequence[str] = (),
     said_by: str = "the call",
 ) -> dict[str, Any]:
     """The certificate as JSON-able data; a folder adds the digests of its files, and a signature where there are keys.
 
-    `log` proves that the charge is in the ledger's log (`Ledger.proof`). `notes` warn beside the result; `said_by` is who
-    asked, and so who made the assumptions of the request.
+    `log` proves that the charge is in the ledger's log (`Ledger.proof`); `created` is the minute to name, where now would
+    tell how long it took. `notes` warn beside the result; `said_by` is who asked, and so who made the assumptions of the
+    request.
     """
     request = priced.request
     return {
         "certificate_version": CERTIFICATE_VERSION,
         "software": {"name": "sfumato", "version": __version__},
-        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes"),
+        "created": created or minute(),
         "dataset": dataset,
         "release": request.name,
         "kind": request.kind,
@@ -66,6 +68,11 @@ def certificate(
         "fingerprint": fingerprint,
         **({} if log is None else {"log": dict(log)}),
     }
+
+
+def minute() -> str:
+    """The minute that it is, in UTC."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes")
 
 
 def schema_record(priced: Priced) -> dict[str, Any]:

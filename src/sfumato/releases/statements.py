@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError
+from sfumato.ledger.proofs import Checkpoint
 from sfumato.ledger.signing import verify_signed
 from sfumato.privacy.units import epsilon_text, nano_of
 from sfumato.releases.receipts import receipt_page
@@ -135,8 +136,6 @@ def _tried(check: Any) -> str | None:
 
 
 def _form(body: dict[str, Any]) -> None:
-    from sfumato.ledger.proofs import Checkpoint
-
     if set(body) != _FIELDS:
         raise InputError("a statement has other parts than these")
     if not _MINUTE.fullmatch(body["at"]):

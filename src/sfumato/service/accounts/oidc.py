@@ -98,7 +98,7 @@ def _account(
             raise ProblemError(409, "you have an account; sign in without the code")
         return known
     if invitation is None:
-        return _new_account(connection, oidc, _name(kept, claims), identity)
+        return _new_account(connection, oidc, kept, claims, identity)
     if invitation.account_id is not None:
         return _bound(connection, invitation, identity)
     return joining.made(connection, service, invitation, name=_name(kept, claims), **identity)
@@ -113,11 +113,17 @@ def _bound(connection: Connection, invitation: Row[Any], identity: dict[str, str
     return account_id
 
 
-def _new_account(connection: Connection, oidc: OidcSettings, name: str, identity: dict[str, str]) -> str:
+def _new_account(
+    connection: Connection,
+    oidc: OidcSettings,
+    kept: Mapping[str, Any],
+    claims: Mapping[str, Any],
+    identity: dict[str, str],
+) -> str:
     if oidc.new_accounts is None:
         raise ProblemError(403, "nobody here knows you yet; ask for an invitation, and begin again with its code")
     account_id = fresh_id("account")
-    values = {"id": account_id, "name": name, "role": oidc.new_accounts, "state": "active", **identity}
+    values = {"id": account_id, "name": _name(kept, claims), "role": oidc.new_accounts, "state": "active", **identity}
     if not insert_new(connection, _accounts, **values, created_at=database.now()):
         raise ProblemError(409, "there is an account of this name; begin again and choose another one")
     return account_id

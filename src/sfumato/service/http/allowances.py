@@ -100,7 +100,7 @@ def list_preapprovals(
     dataset: Dataset, caller: Annotated[Caller, allowed("preapprovals.read")], service: Here, page: Page
 ) -> Listed[Preapproved]:
     """What officers have approved beforehand, newest first; those that ended or were revoked too."""
-    return Listed[Preapproved](**preapprovals.listed(service, dataset, page))
+    return Listed[Preapproved](**preapprovals.listed(service, caller, dataset, page))
 
 
 @router.post("/datasets/{dataset}/preapprovals", status_code=201)
@@ -115,7 +115,7 @@ def give_preapproval(
 @router.get("/preapprovals/{number}")
 def read_preapproval(number: Number, caller: Annotated[Caller, allowed("preapprovals.read")], service: Here) -> Preapproved:
     """What was approved beforehand under this number."""
-    return Preapproved(**preapprovals.one(service, number))
+    return Preapproved(**preapprovals.one(service, caller, number))
 
 
 @router.post("/preapprovals/{number}/revoke")

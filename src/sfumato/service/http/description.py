@@ -76,7 +76,10 @@ def _completed(description: dict[str, Any], actions: dict[tuple[str, str], str |
                 continue
             operation = methods[method]
             responses = operation.setdefault("responses", {})
-            responses.pop("422", None)  # FastAPI's own form, which is never sent
+            for status in [status for status in responses if status[0] in "45"]:
+                told = responses[status].get("description", _REFUSED["description"])
+                responses[status] = {**_REFUSED, "description": told}  # FastAPI's own form is never sent
+            responses.pop("422", None)
             responses["4XX"] = _REFUSED
             action = actions.get((method, path))
             if action is not None:

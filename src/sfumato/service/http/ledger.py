@@ -80,7 +80,7 @@ class Entry(BaseModel):
 @router.get("/datasets/{dataset}/balance")
 def read_balance(dataset: Dataset, caller: Annotated[Caller, allowed("ledger.read")], service: Here) -> Balance:
     """Every cap of a dataset, and its people by tier; allowances are a list of their own."""
-    return Balance(**spending.balance(service, dataset))
+    return Balance(**spending.balance(service, caller, dataset))
 
 
 @router.get("/datasets/{dataset}/history")
@@ -88,5 +88,5 @@ def list_history(
     dataset: Dataset, caller: Annotated[Caller, allowed("ledger.read")], service: Here, page: Page
 ) -> Listed[Entry]:
     """Every release that was charged, newest first."""
-    found: dict[str, Any] = spending.history(service, dataset, page)
+    found: dict[str, Any] = spending.history(service, caller, dataset, page)
     return Listed[Entry](**found)

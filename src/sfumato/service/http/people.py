@@ -27,7 +27,7 @@ router = APIRouter(tags=["people"])
 @router.get("/datasets/{dataset}/people")
 def people(caller: Annotated[Caller, allowed("people.read")], service: Here, dataset: DatasetPath) -> PeopleShown:
     """Where people stand, by tier, and what waits; of a private roster only the menu."""
-    return PeopleShown.model_validate(bringing.standing(service, dataset))
+    return PeopleShown.model_validate(bringing.standing(service, caller, dataset))
 
 
 @router.post("/datasets/{dataset}/people")

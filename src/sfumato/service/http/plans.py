@@ -14,7 +14,7 @@ from sfumato.service.http.access import Caller, Here, allowed
 from sfumato.service.http.paging import Listed, Page, page
 from sfumato.service.http.planned import Digest, Line, Releases
 from sfumato.service.planning import plans
-from sfumato.service.planning.datasets import DATASET_NAME, dataset_of
+from sfumato.service.planning.datasets import DATASET_NAME, dataset_for, dataset_of
 from sfumato.service.store import schema
 
 router = APIRouter(tags=["plans"])
@@ -115,11 +115,11 @@ def list_plans(
     dataset: Annotated[str | None, Query(max_length=80)] = None,
     state: Annotated[State | None, Query()] = None,
 ) -> Listed[PlanListed]:
-    """Plans, newest first: one's own, and everybody's that were submitted."""
+    """Plans, newest first: one's own; to officers all that were submitted, to a custodian those for their datasets."""
     table, query = schema.plans, plans.visible(caller)
     with service.store.read() as connection:
         if dataset is not None:
-            query = query.where(table.c.dataset_id == dataset_of(connection, dataset).id)
+            query = query.where(table.c.dataset_id == dataset_for(service, connection, caller, dataset).id)
         if state is not None:
             query = query.where(table.c.state == state)
         rows, older = page(connection, query, asked, table.c.created_at, table.c.id)
@@ -145,7 +145,7 @@ def preview_releases(
 ) -> dict[str, Any]:
     """Price, promise, errors and what is left after, of releases that are not written down. Nothing private is read."""
     with service.store.read() as connection:
-        dataset = dataset_of(connection, given.dataset)
+        dataset = dataset_for(service, connection, caller, given.dataset)
     return plans.previewed(service, dataset, given.releases)
 
 

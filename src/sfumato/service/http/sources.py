@@ -12,7 +12,6 @@ from sqlalchemy import Row, select
 from sfumato.service.http.access import Caller, Here, allowed
 from sfumato.service.http.paging import Listed, Page, page
 from sfumato.service.http.planned import Epsilon, Line, Tables
-from sfumato.service.http.problems import missing
 from sfumato.service.planning import datasets
 from sfumato.service.store import schema
 
@@ -21,9 +20,10 @@ Dataset = Annotated[str, Path(min_length=1, max_length=80, description="the data
 
 
 class Source(BaseModel):
-    """A private table of the configuration: its name, and whether it is registered."""
+    """A private table of the configuration: its name, whether it is registered, and as what if it is the caller's."""
 
     name: str
+    registered: bool
     registered_as: str | None
 
 
@@ -90,16 +90,19 @@ def shown(dataset: Row[Any], caller: Caller) -> DatasetShown:
 def list_sources(service: Here, caller: Annotated[Caller, allowed("sources.read")]) -> list[Source]:
     """The names of the configuration's sources; where they lie is not told."""
     with service.store.read() as connection:
-        query = select(schema.datasets.c.source, schema.datasets.c.name)
-        known = {row.source: row.name for row in connection.execute(query)}
-    return [Source(name=name, registered_as=known.get(name)) for name in sorted(service.settings.sources)]
+        known = {row.source: row for row in connection.execute(select(schema.datasets))}
+    mine = {source: row.name for source, row in known.items() if row.created_by == caller.id}
+    names = sorted(service.settings.sources)
+    return [Source(name=name, registered=name in known, registered_as=mine.get(name)) for name in names]
 
 
 @router.get("/datasets")
 def list_datasets(service: Here, caller: Annotated[Caller, allowed("datasets.read")], asked: Page) -> Listed[DatasetShown]:
-    """The datasets, newest first; to an analyst those that they have something to do with."""
+    """The datasets, newest first; to a custodian their own, to an analyst those that they have something to do with."""
     table = schema.datasets
     query = select(table)
+    if caller.role == "custodian":
+        query = query.where(table.c.created_by == caller.id)
     if caller.role == "analyst":
         query = query.where(table.c.id.in_(datasets.of_analyst(service, caller.name)))
     with service.store.read() as connection:
@@ -111,10 +114,7 @@ def list_datasets(service: Here, caller: Annotated[Caller, allowed("datasets.rea
 def read_dataset(service: Here, caller: Annotated[Caller, allowed("datasets.read")], dataset: Dataset) -> DatasetShown:
     """One dataset."""
     with service.store.read() as connection:
-        found = datasets.dataset_of(connection, dataset)
-    if caller.role == "analyst" and found.id not in datasets.of_analyst(service, caller.name):
-        raise missing()
-    return shown(found, caller)
+        return shown(datasets.dataset_for(service, connection, caller, dataset), caller)
 
 
 @router.post("/datasets", status_code=201)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sfumato.service.context import Service
 
 BUCKETS: Final = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.5, 5.0, 10.0)
-MERGED: Final = ("me", "people", "sign-in", "sign_in", "session", "sessions", "join", "invitations", "oidc", "account")
+MERGED: Final = ("me", "people", "invitations", "sign-in", "sign-out", "set-password", "session", "join", "oidc", "account")
 """First parts of addresses whose routes are counted together."""
 
 METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HEADER: Final = b"x-request-id"
+PREFIX: Final = "/v1/"
 _GIVEN: Final = re.compile(rb"[A-Za-z0-9_-]{8,64}")
 
 
@@ -71,7 +72,10 @@ class Observing:
 def template_of(scope: Scope) -> str | None:
     """The template of the route that a request found; ``None`` for none."""
     path = getattr(scope.get("route"), "path", None)
-    return path if isinstance(path, str) else None
+    if not isinstance(path, str):
+        return None
+    # FastAPI keeps included routers whole, or, in older versions, copies their routes with the prefix.
+    return path if path.startswith(PREFIX) or not scope["path"].startswith(PREFIX) else PREFIX + path.removeprefix("/")
 
 
 def _number(scope: Scope) -> str:

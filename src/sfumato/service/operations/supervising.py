@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,7 +29,7 @@ _log = logging.getLogger("sfumato.service.supervisor")
 
 def runner_command(config: Path) -> list[str]:
     """How the runner is started."""
-    return [sys.executable, "-m", "sfumato.service.runner", "--config", str(config)]
+    return [sys.executable, "-m", "sfumato.service.runner", "--with-parent", "--config", str(config)]
 
 
 class Supervised:
@@ -95,9 +96,11 @@ class Supervised:
             with self._lock:
                 if self._stopping.is_set():
                     return
-                self._child = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, start_new_session=True)
+                self._child = subprocess.Popen(self._command, stdin=subprocess.PIPE, start_new_session=True)
                 self.starts += 1
             code = self._child.wait()
+            assert self._child.stdin is not None
+            self._child.stdin.close()  # it is the runner's sign that this process lives
             if self._stopping.is_set():
                 return
             if time.monotonic() - began > STEADY_SECONDS:
@@ -128,7 +131,7 @@ def serve(
     settings: Settings,
     *,
     say: Callable[[str], None],
-    started: Callable[[], None] | None = None,
+    started: Callable[[str], None] | None = None,
     command: Sequence[str] | None = None,
 ) -> bool:
     """Run the service until it is told to stop.
@@ -140,7 +143,7 @@ def serve(
     say : callable
         Takes a sentence for whoever started it.
     started : callable, optional
-        Called once the service answers.
+        Called with the address once the service answers.
     command : sequence of str, optional
         How the runner is started, see `runner_command`; left out, it is started elsewhere.
 
@@ -155,9 +158,11 @@ def serve(
     web.check_place(settings)
     socket = web.listening(settings)
     host, port = socket.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    if web.is_only_here(settings):
+        settings = replace(settings, base_url=f"http://{shown}:{port}")  # whatever port was asked for, or was free
     server = web.server_for(web.application(Service.opened(settings)), settings)
     runner = Supervised(command or ())
-    shown = f"[{host}]" if ":" in host else host
 
     def watch() -> None:
         while not server.started and not server.should_exit:
@@ -165,7 +170,7 @@ def serve(
         if server.started:
             say(f"Sfumato listens on http://{shown}:{port}, for people at {settings.base_url}. Ctrl-C stops it.")
             if started is not None:
-                started()
+                started(settings.base_url)
         while not server.should_exit:
             time.sleep(0.05)
         runner.ask_to_stop()

@@ -45,6 +45,11 @@ def check_place(settings: Settings) -> None:
         raise InputError("base_url names another machine without https://; passwords would travel in the open")
 
 
+def is_only_here(settings: Settings) -> bool:
+    """Whether nobody but this machine can reach the service."""
+    return is_loopback(settings.host) and is_loopback(urlsplit(settings.base_url).hostname)
+
+
 def server_for(app: Any, settings: Settings) -> uvicorn.Server:
     """The server for an application; it is not started."""
     config = uvicorn.Config(

@@ -7,22 +7,25 @@ private roster no answer here has a number in it, and none differs by who is in 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, Row, delete, select
 
 from sfumato.ledger import Menu
 from sfumato.privacy.units import epsilon_text
 from sfumato.service.accounts import codes
 from sfumato.service.context import Service
-from sfumato.service.http.problems import ProblemError
+from sfumato.service.http.problems import ProblemError, missing
 from sfumato.service.people.choosing import in_turn
 from sfumato.service.people.linking import digest, sealed
 from sfumato.service.people.standing import life_of, life_or_none, minute_of, next_epoch, today
-from sfumato.service.planning.datasets import dataset_of
+from sfumato.service.planning.datasets import dataset_for, dataset_of
 from sfumato.service.store import database, schema
 from sfumato.service.store.database import record
 from sfumato.service.store.inserting import insert_new
+
+if TYPE_CHECKING:
+    from sfumato.service.http.access import Caller
 
 _AT_ONCE: Final = 900
 _DAY = 86_400
@@ -47,7 +50,7 @@ def bring(service: Service, account_id: str, dataset: str, people: Sequence[tupl
         What the list asks for, by kind, and how many were left as they chose themselves; no numbers of a private roster.
     """
     with service.store.write() as connection:
-        row = dataset_of(connection, dataset)
+        row = _own(connection, account_id, dataset)
         in_turn(connection, row.id, alone=True)
         marks = [digest(service, row.id, person) for person, _ in people]
         if len(set(marks)) < len(marks):
@@ -65,6 +68,14 @@ def bring(service: Service, account_id: str, dataset: str, people: Sequence[tupl
     return {"asked": {kind: kinds.get(kind, 0) for kind in KINDS}, "left_as_they_chose": len(people) - len(free)}
 
 
+def _own(connection: Connection, account_id: str, dataset: str) -> Row[Any]:
+    """The dataset, of which this account is the custodian: nobody else brings its people, or makes codes to be them."""
+    row = dataset_of(connection, dataset)
+    if row.created_by != account_id:
+        raise missing()
+    return row
+
+
 KINDS: Final = ("join", "raise", "lower", "move", "withdraw")
 
 
@@ -75,7 +86,7 @@ def invite(service: Service, account_id: str, dataset: str, people: Sequence[str
     """
     ends = database.now() + days * _DAY
     with service.store.write() as connection:
-        row = dataset_of(connection, dataset)
+        row = _own(connection, account_id, dataset)
         if len({digest(service, row.id, person) for person in people}) < len(people):
             raise ProblemError(422, TWICE)
         made = [
@@ -97,7 +108,7 @@ def invite(service: Service, account_id: str, dataset: str, people: Sequence[str
 def close_epoch(service: Service, account_id: str, dataset: str, following: str | None) -> dict[str, Any]:
     """Close an epoch: everything that waits comes into force. `following` is the day of the next one, if it is known."""
     with service.store.write() as connection:
-        row = dataset_of(connection, dataset)
+        row = _own(connection, account_id, dataset)
         in_turn(connection, row.id, alone=True)
         life, menu = life_of(service, dataset)
         announced(connection, account_id, row.id, following)
@@ -113,7 +124,7 @@ COUNTS: Final = ("people", "cohorts", "joined", "raised", "lowered", "moved", "w
 def announce(service: Service, account_id: str, dataset: str, day: str | None) -> dict[str, Any]:
     """Say when the next epoch is to be, or take it back; people see it beside their choice."""
     with service.store.write() as connection:
-        row = dataset_of(connection, dataset)
+        row = _own(connection, account_id, dataset)
         announced(connection, account_id, row.id, day)
         record(connection, "people.announce", account_id=account_id, dataset_id=row.id)
     return {"next_epoch": day}
@@ -129,10 +140,10 @@ def announced(connection: Connection, account_id: str, dataset_id: str, day: str
         insert_new(connection, table, dataset_id=dataset_id, next_epoch=day, announced_by=account_id)
 
 
-def standing(service: Service, dataset: str) -> dict[str, Any]:
+def standing(service: Service, caller: Caller, dataset: str) -> dict[str, Any]:
     """Where the people of a dataset stand, by tier, and what waits; of a private roster only the menu."""
     with service.store.read() as connection:
-        row = dataset_of(connection, dataset)
+        row = dataset_for(service, connection, caller, dataset)
         day = next_epoch(connection, row.id)
     found = life_or_none(service, dataset)
     if found is None:

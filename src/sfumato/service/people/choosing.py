@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select, update
 
-from sfumato.ledger import Life, Menu, Receipt
+from sfumato.ledger import Receipt
 from sfumato.privacy.units import as_epsilon, epsilon_text, positive_nano
 from sfumato.releases.receipts import CANNOT_BE_UNDONE
 from sfumato.service.context import Service
 from sfumato.service.http.problems import ProblemError
 from sfumato.service.people.linking import Subject, subject_of
-from sfumato.service.people.standing import life_of, next_epoch, receipt_or_none, summed
+from sfumato.service.people.standing import FIXED, next_epoch, summed
 from sfumato.service.store import database, schema
 from sfumato.service.store.database import record
 
@@ -45,26 +45,24 @@ def grant(service: Service, account_id: str, dataset: str, *, tier: str | None, 
     dict
         Where they stand now, from when on the choice holds, and what cannot be undone.
     """
-    with service.store.write() as connection:
-        subject = _mine(connection, service, account_id, dataset, counted=True)
-        life, menu = life_of(service, dataset)
-        chosen = _tier(menu, tier) if tier is not None else as_epsilon(positive_nano(epsilon or "", "epsilon"))
-        before = receipt_or_none(life, subject.person, limit=1)
-        life.join(subject.person, chosen)
-        record(connection, "me.grant", account_id=account_id, dataset_id=subject.dataset.id)
-        return _answer(connection, subject, life, before)
+    chosen: str | Decimal = tier if tier is not None else as_epsilon(positive_nano(epsilon or "", "epsilon"))
+    return _chosen(service, account_id, dataset, "me.grant", chosen)
 
 
 def withdraw(service: Service, account_id: str, dataset: str) -> dict[str, Any]:
     """Leave, from the next release on. Whoever takes no part stays out, and no list brings them in."""
+    return _chosen(service, account_id, dataset, "me.withdraw", None)
+
+
+def _chosen(service: Service, account_id: str, dataset: str, action: str, grant: str | Decimal | None) -> dict[str, Any]:
     with service.store.write() as connection:
-        subject = _mine(connection, service, account_id, dataset, counted=False)
-        life, _ = life_of(service, dataset)
-        before = receipt_or_none(life, subject.person, limit=1)
-        if before is not None:
-            life.withdraw(subject.person)
-        record(connection, "me.withdraw", account_id=account_id, dataset_id=subject.dataset.id)
-        return _answer(connection, subject, life, before)
+        subject = _mine(connection, service, account_id, dataset, counted=grant is not None)
+        life = service.ledger.people(dataset)
+        if life.menu() is None:
+            raise ProblemError(409, FIXED)
+        after = life.choose(subject.person, grant)
+        record(connection, action, account_id=account_id, dataset_id=subject.dataset.id)
+        return _answer(connection, subject, after)
 
 
 def _mine(connection: Connection, service: Service, account_id: str, dataset: str, *, counted: bool) -> Subject:
@@ -95,22 +93,14 @@ def in_turn(connection: Connection, dataset_id: str, *, alone: bool) -> None:
         connection.execute(held.with_for_update(read=not alone))
 
 
-def _tier(menu: Menu, tier: str) -> str | Decimal:
-    if menu.names is None or tier not in menu.names:
-        names = ", ".join(repr(name) for name in menu.names or ()) or "amounts only: give epsilon"
-        raise ProblemError(422, f"that is no tier of this dataset; its menu is {names}")
-    return tier
-
-
-def _answer(connection: Connection, subject: Subject, life: Life, before: Receipt | None) -> dict[str, Any]:
-    after = receipt_or_none(life, subject.person, limit=1)
+def _answer(connection: Connection, subject: Subject, after: Receipt | None) -> dict[str, Any]:
     day = next_epoch(connection, subject.dataset.id)
     return {
         "dataset": subject.dataset.name,
         "mine": None if after is None else summed(after),
         "holds_from": _from(after),
         "next_epoch": day,
-        "words": _happens(before, after, day),
+        "words": _happens(after, day),
         "cannot_be_undone": CANNOT_BE_UNDONE if after is not None and after.spent else None,
     }
 
@@ -122,7 +112,7 @@ def _from(after: Receipt | None) -> str:
     return "next release" if after.waiting_lowers else "next epoch"
 
 
-def _happens(before: Receipt | None, after: Receipt | None, day: str | None) -> str:
+def _happens(after: Receipt | None, day: str | None) -> str:
     epoch = f"the next epoch ({day})" if day else "the next epoch"
     if after is None:
         return "You take no part, and nobody can bring you in but you."
@@ -136,6 +126,6 @@ def _happens(before: Receipt | None, after: Receipt | None, day: str | None) -> 
     spent = f" What was spent on you ({epsilon_text(after.spent)}) counts towards it." if after.spent else ""
     if after.waiting_lowers:
         return f"You grant less: it holds for every release that is charged from now on.{spent}"
-    if before is None or before.withdrawn or not before.grant:
+    if after.withdrawn or not after.grant:
         return f"You join: it holds from {epoch} on.{spent}"
     return f"You grant {after.waiting}: it holds from {epoch} on. Until then what you granted before holds.{spent}"

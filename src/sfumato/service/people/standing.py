@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlalchemy import Connection, func, or_, select
 
-from sfumato.errors import InputError
 from sfumato.ledger import Life, Menu, Receipt
 from sfumato.ledger.clock import written
 from sfumato.ledger.state import FAR
@@ -42,14 +41,6 @@ def life_or_none(service: Service, dataset: str) -> tuple[Life, Menu] | None:
     life = service.ledger.people(dataset)
     menu = life.menu()
     return None if menu is None else (life, menu)
-
-
-def receipt_or_none(life: Life, person: str, *, limit: int, before: int | None = None) -> Receipt | None:
-    """A receipt; ``None`` for somebody whom the roster does not know and who does not wait to join."""
-    try:
-        return life.receipt(person, limit=limit, before=before)
-    except InputError:  # the one thing that can be wrong here: nobody of that name
-        return None
 
 
 def untold_since(connection: Connection, dataset_id: str) -> str | None:
@@ -110,7 +101,7 @@ def overview(service: Service, connection: Connection, subject: Subject) -> dict
     if found is None:
         return {"dataset": name, "roster": "fixed", "next_epoch": None, "menu": None, "mine": None, "words": FIXED}
     life, menu = found
-    receipt = receipt_or_none(life, subject.person, limit=1)
+    receipt = life.summary(subject.person)
     mine = None if receipt is None else summed(receipt)
     return {
         "dataset": name,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+from sfumato.errors import InputError
 from sfumato.ledger import Receipt
 from sfumato.ledger.signing import signed_json
 from sfumato.releases.statements import statement_of
 from sfumato.service.context import Service
 from sfumato.service.http.problems import ProblemError
 from sfumato.service.people.linking import subject_of
-from sfumato.service.people.standing import life_of, minute_of, receipt_or_none, told, untold_since
+from sfumato.service.people.standing import life_of, minute_of, told, untold_since
 from sfumato.service.store import database
 
 MOST_LINES: Final = 5_000
@@ -42,9 +43,10 @@ def receipt(service: Service, account_id: str, dataset: str, *, limit: int, befo
     with service.store.read() as connection:
         subject = subject_of(connection, service, account_id, dataset)
     life, _ = life_of(service, dataset)
-    found = receipt_or_none(life, subject.person, limit=limit, before=before)
-    if found is None:
-        raise ProblemError(409, NOT_THERE)
+    try:
+        found = life.receipt(subject.person, limit=limit, before=before)
+    except InputError:  # the one thing that can be wrong here: the roster does not know them
+        raise ProblemError(409, NOT_THERE) from None
     with service.store.read() as connection:
         # After the lines: a job that ended meanwhile had its slot already, or is still untold.
         return told(found, untold_since(connection, subject.dataset.id))

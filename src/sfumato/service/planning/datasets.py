@@ -73,6 +73,20 @@ def dataset_of(connection: Connection, name: str) -> Row[Any]:
     return found
 
 
+def dataset_for(service: Service, connection: Connection, caller: Caller, name: str) -> Row[Any]:
+    """The dataset of a name in a path, if it is the caller's business; what is not looks like what is missing (404).
+
+    A dataset is its custodian's, who registered it, and every officer's; an analyst's if they are a recipient of it or have
+    an allowance. Whoever else knows its name learns nothing, not even that it is there.
+    """
+    found = dataset_of(connection, name)
+    if caller.role == "custodian" and found.created_by != caller.id:
+        raise missing()
+    if caller.role == "analyst" and not concerns(service, found, caller.name):
+        raise missing()
+    return found
+
+
 def row_of(dataset: Any) -> dict[str, Any]:
     """What a worker needs of a dataset's line."""
     return {name: getattr(dataset, name) for name in ("name", "source", "schema", "people", "caps")}
@@ -110,8 +124,8 @@ def register(service: Service, caller: Caller, wanted: Wanted) -> Row[Any]:
         with service.store.write() as connection:
             known = connection.execute(select(_datasets).where(_datasets.c.name == wanted.name)).first()
             if known is not None:
-                return _same(known, row)
-            _check_source(service.settings, connection, wanted.source)
+                return _same(known, row, caller)
+            _check_source(service.settings, connection, wanted.source, caller)
             made = {"id": fresh_id("dataset"), "created_by": caller.id, "created_at": now()}
             connection.execute(insert(_datasets).values(**row, **made))
             _register_in_ledger(service, row)
@@ -121,7 +135,9 @@ def register(service: Service, caller: Caller, wanted: Wanted) -> Row[Any]:
         raise ProblemError(409, f"{wanted.name!r} or its source was registered meanwhile; look at the datasets") from None
 
 
-def _same(known: Row[Any], row: Mapping[str, Any]) -> Row[Any]:
+def _same(known: Row[Any], row: Mapping[str, Any], caller: Caller) -> Row[Any]:
+    if known.created_by != caller.id:  # of which nothing more is told
+        raise ProblemError(409, "this name is taken; choose another one")
     different = [key for key, value in row.items() if getattr(known, key) != value]
     if different:
         raise ProblemError(
@@ -132,14 +148,15 @@ def _same(known: Row[Any], row: Mapping[str, Any]) -> Row[Any]:
     return known
 
 
-def _check_source(settings: Settings, connection: Connection, source: str) -> None:
+def _check_source(settings: Settings, connection: Connection, source: str, caller: Caller) -> None:
     place = _place(settings, source)
-    for name, other in connection.execute(select(_datasets.c.name, _datasets.c.source)):
-        if other == source or (other in settings.sources and _place(settings, other) == place):
+    for known in connection.execute(select(_datasets)):
+        if known.source == source or (known.source in settings.sources and _place(settings, known.source) == place):
+            mine = known.created_by == caller.id
             raise ProblemError(
                 409,
-                f"this source is registered as {name!r} already: under a second name its people would have a second budget. "
-                f"Make plans for {name!r}",
+                f"this source is registered already{f' as {known.name!r}' if mine else ''}: under a second name its people "
+                "would have a second budget. Make plans for the dataset that is there",
             )
 
 
@@ -190,5 +207,10 @@ def of_analyst(service: Service, analyst: str) -> set[str]:
     """The datasets that an analyst has something to do with: a recipient by its caps, or somebody with an allowance."""
     with service.store.read() as connection:
         rows = connection.execute(select(_datasets.c.id, _datasets.c.name, _datasets.c.caps)).all()
-    named = {row.id for row in rows if analyst in (json.loads(row.caps).get("recipients") or {})}
-    return named | {row.id for row in rows if row.id not in named and service.ledger.allowances(row.name, analyst)}
+    return {row.id for row in rows if concerns(service, row, analyst)}
+
+
+def concerns(service: Service, dataset: Any, analyst: str) -> bool:
+    """Whether an analyst has something to do with a dataset."""
+    named = analyst in (json.loads(dataset.caps).get("recipients") or {})
+    return named or bool(service.ledger.allowances(dataset.name, analyst))

@@ -87,9 +87,7 @@ def decide(
             connection.execute(insert(_decisions).values(row))
             connection.execute(update(_plans).where(_plans.c.id == plan.id).values(state=decision))
             record(connection, "plans.decide", account_id=caller.id, dataset_id=plan.dataset_id, target=plan.id)
-            note = getattr(service.ledger, "note", None)
-            if note is not None:
-                note(plan.dataset, "decision", _leaf(row))
+            service.ledger.note(plan.dataset, "decision", _leaf(row))
             found = decision_of(connection, plan.id)
             assert found is not None
             return plan_of(connection, caller, plan_id), found

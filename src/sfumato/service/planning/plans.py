@@ -1,7 +1,7 @@
 """Plans: written by a custodian, previewed, submitted, withdrawn.
 
-A draft is its author's alone. From the moment it is submitted it never changes, every custodian and officer may read it, and
-only its author may withdraw it. What is another's draft, or another's to change, looks like what does not exist.
+A draft is its author's alone. From the moment it is submitted it never changes, officers and the dataset's custodian may
+read it, and only its author may withdraw it. What is another's, to read or to change, looks like what does not exist.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Connection, Row, Select, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, and_, insert, or_, select, update
 
 from sfumato.service.fresh import fresh_id
 from sfumato.service.http.problems import ProblemError, missing
-from sfumato.service.planning.datasets import dataset_of, row_of
+from sfumato.service.planning.datasets import dataset_for, dataset_of, row_of
 from sfumato.service.planning.digests import digest_of, plan_digest
 from sfumato.service.planning.given import canonical
 from sfumato.service.planning.previewing import workers
@@ -38,8 +38,11 @@ SHOWN = select(_plans, _datasets.c.name.label("dataset"), _accounts.c.name.label
 
 
 def visible(caller: Caller) -> Select[Any]:
-    """The plans that somebody may read."""
-    return SHOWN.where(or_(_plans.c.state != "draft", _plans.c.author_id == caller.id))
+    """The plans that somebody may read: their own, and what was submitted to officers or about their dataset."""
+    submitted = _plans.c.state != "draft"
+    if caller.role != "officer":
+        submitted = and_(submitted, _datasets.c.created_by == caller.id)
+    return SHOWN.where(or_(submitted, _plans.c.author_id == caller.id))
 
 
 def plan_of(connection: Connection, caller: Caller, plan_id: str) -> Row[Any]:
@@ -81,7 +84,7 @@ def _without_mistakes(found: dict[str, Any]) -> list[dict[str, Any]]:
 def create(service: Service, caller: Caller, *, dataset: str, name: str, releases: Sequence[Any] | str) -> Row[Any]:
     """A new draft, of releases or of the text of a plan file."""
     with service.store.read() as connection:
-        of = dataset_of(connection, dataset)
+        of = dataset_for(service, connection, caller, dataset)
     imported = isinstance(releases, str)
     kept = releases_imported(service, of, releases) if isinstance(releases, str) else releases_kept(service, of, releases)
     row = {

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import json
 import os
 import select
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from sfumato import errors
@@ -30,6 +32,7 @@ WORKERS: Final = 2
 MOST_WAITING: Final = 32
 START_SECONDS: Final = 120.0
 _LARGEST: Final = 64_000_000
+COMMAND: Final = (sys.executable, "-m", "sfumato.service.planning.worker")
 
 TOO_LONG = "refused: this would take longer than {seconds} s to preview; ask for fewer releases, columns or cells"
 TOO_MUCH = "refused: this would take more than {gigabytes:g} GB to preview; ask for fewer releases, columns or cells"
@@ -48,10 +51,10 @@ class _EndedError(Exception):
 class Worker:
     """One process, which answers one question at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, command: Sequence[str]) -> None:
         quiet = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "sfumato.service.planning.worker"],
+            list(command),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -69,6 +72,11 @@ class Worker:
     def pid(self) -> int:
         """Its number."""
         return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process is there."""
+        return self._process.poll() is None
 
     def ask(self, message: Any, seconds: float) -> Any:
         """The answer to a message; `_EndedError` if there is none in time. Starting is not counted."""
@@ -100,8 +108,6 @@ class Worker:
                 raise _EndedError(BROKE) from None
 
     def _receive(self, deadline: float) -> Any:
-        import json
-
         size = LENGTH.unpack(self._exactly(LENGTH.size, deadline))[0]
         if size > _LARGEST:
             raise _EndedError(TOO_MUCH)
@@ -137,10 +143,12 @@ class Workers:
         Processes at a time; one is started when the others are busy.
     waiting : int
         Callers that may wait; the next one is told to come again.
+    command : sequence of str
+        What starts a process.
     """
 
-    def __init__(self, *, most: int = WORKERS, waiting: int = MOST_WAITING) -> None:
-        self._most, self._most_waiting = most, waiting
+    def __init__(self, *, most: int = WORKERS, waiting: int = MOST_WAITING, command: Sequence[str] = COMMAND) -> None:
+        self._most, self._most_waiting, self._command = most, waiting, command
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
         self._waiting = 0
@@ -151,7 +159,7 @@ class Workers:
         """Start the processes before anybody asks; returns at once."""
         with self._turn:
             while len(self._idle) + len(self._busy) < self._most:
-                self._idle.append(Worker())
+                self._idle.append(Worker(self._command))
 
     def do(self, settings: Settings, what: str, **given: Any) -> Any:
         """What a worker answers to a question of `trying`; its errors are raised here.
@@ -205,12 +213,21 @@ class Workers:
                 if not free:
                     raise ProblemError(429, BUSY, {"Retry-After": "2"})
             try:
-                worker = self._idle.pop() if self._idle else Worker()
+                worker = self._living() or Worker(self._command)
             except OSError:  # no room for another process
                 raise ProblemError(429, BUSY, {"Retry-After": "5"}) from None
             self._closed = False
             self._busy.add(worker)
             return worker
+
+    def _living(self) -> Worker | None:
+        """An idle worker; one that died while nobody asked it is nobody's fault, and is forgotten."""
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.alive:
+                return worker
+            worker.end()
+        return None
 
     def _give_back(self, worker: Worker) -> None:
         with self._turn:
@@ -224,7 +241,7 @@ class Workers:
         with self._turn:
             self._busy.discard(worker)
             with contextlib.suppress(OSError):  # then the next one to ask starts it
-                self._idle += [] if self._closed else [Worker()]
+                self._idle += [] if self._closed else [Worker(self._command)]
             self._turn.notify()
 
 

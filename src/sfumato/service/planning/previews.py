@@ -15,9 +15,9 @@ import numpy as np
 from sfumato.errors import BudgetError, InputError
 from sfumato.ledger import Ask, Caps, Ledger
 from sfumato.privacy.charge import Charge
-from sfumato.privacy.guarantee import Guarantee
+from sfumato.privacy.promised import promised, promised_together
 from sfumato.privacy.source import SECURE
-from sfumato.privacy.units import Nano, NanoArray, epsilon_text
+from sfumato.privacy.units import NanoArray, epsilon_text
 from sfumato.releases.assumption import assumption
 from sfumato.releases.attribute_charges import attribute_charges, to_attributes
 from sfumato.releases.batch import preview
@@ -25,7 +25,6 @@ from sfumato.releases.certificate import charge_record, offer_record
 from sfumato.releases.pipeline import HEAD_COUNTS, Priced, request_text
 from sfumato.releases.plan_facts import asks_of, facts_of
 from sfumato.releases.plan_people import standing_in
-from sfumato.releases.promised import promised
 from sfumato.service.planning.assembling import AssembledPlan
 from sfumato.tables.living import LivingRoster
 
@@ -69,7 +68,7 @@ def told(
 
 def _release(priced: Priced) -> dict[str, Any]:
     request, chosen = priced.request, priced.chosen
-    promise = promised(priced)
+    promise = promised(chosen.terms)
     return {
         "name": request.name,
         "kind": request.kind,
@@ -96,14 +95,12 @@ def _together(paying: Sequence[Priced], total: int) -> str:
     """The promise of all releases that are to be paid: losses in sequence add up where they are compared alike."""
     if not paying:
         return "Nothing of this plan is to be paid: each of its releases was made before, or would be refused."
-    terms = [p.chosen.terms for p in paying]
-    if len({(t.neighbours, t.rows_per_person) for t in terms}) > 1:
+    promise = promised_together([p.chosen.terms for p in paying])
+    if promise is None:
         return (
             "What these releases promise is not compared alike, and is said beside each of them; their prices add up to "
             f"ε = {epsilon_text(total)}."
         )
-    people = terms[0].person if all(not t.heads for t in terms) else None
-    promise = Guarantee(Nano(total), neighbours=terms[0].neighbours, rows_per_person=terms[0].rows_per_person, person=people)
     return promise.sentence().replace("this release", "all of these releases", 1)
 
 

@@ -17,7 +17,7 @@ from sfumato.errors import BudgetError, InputError
 from sfumato.privacy.units import nano_of
 from sfumato.service.http.problems import ProblemError
 from sfumato.service.jobs.queue import enqueue
-from sfumato.service.planning.datasets import dataset_of
+from sfumato.service.planning.datasets import dataset_for
 from sfumato.service.planning.previewing import workers
 from sfumato.service.requesting import preapprovals
 from sfumato.service.requesting.preapprovals import purpose_of
@@ -44,7 +44,7 @@ _NO_HEADS = (
 def preview(service: Service, caller: Caller, dataset: str, purpose: str, release: Mapping[str, Any]) -> dict[str, Any]:
     """The price and expected error of a request, and every reason for which it would be refused now."""
     with service.store.read() as connection:
-        found = dataset_of(connection, dataset)
+        found = dataset_for(service, connection, caller, dataset)
     table = _own(caller, release)
     seen = _seen(service, found, caller, purpose_of(purpose), table)
     with service.store.read() as connection:
@@ -63,7 +63,7 @@ def preview(service: Service, caller: Caller, dataset: str, purpose: str, releas
 def ask(service: Service, caller: Caller, dataset: str, purpose: str, release: Mapping[str, Any]) -> dict[str, Any]:
     """Queue a request that may be made now; refused otherwise, and then nothing was spent."""
     with service.store.read() as connection:
-        found = dataset_of(connection, dataset)
+        found = dataset_for(service, connection, caller, dataset)
     table = _own(caller, release)
     seen = _seen(service, found, caller, purpose_of(purpose), table)
     with service.store.write() as connection:

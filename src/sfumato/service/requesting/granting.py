@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select
 
 from sfumato.service.http.paging import Asked, cut
 from sfumato.service.http.problems import ProblemError
-from sfumato.service.planning.datasets import dataset_of
+from sfumato.service.planning.datasets import dataset_for, dataset_of
 from sfumato.service.requesting.preapprovals import purpose_of
 from sfumato.service.store import schema
 from sfumato.service.store.database import record
@@ -38,9 +38,12 @@ def listed(service: Service, caller: Caller, dataset: str | None, asked: Asked) 
     """A page of allowances, the newest grant first: an analyst's own, or those of all analysts of a dataset."""
     with service.store.read() as connection:
         if dataset is not None:
-            names = [str(dataset_of(connection, dataset).name)]
+            names = [str(dataset_for(service, connection, caller, dataset).name)]
         else:
-            names = list(connection.execute(select(schema.datasets.c.name)).scalars())
+            query = select(schema.datasets.c.name)
+            if caller.role == "custodian":
+                query = query.where(schema.datasets.c.created_by == caller.id)
+            names = list(connection.execute(query).scalars())
     known = set(service.ledger.datasets())
     whose = caller.name if caller.role == "analyst" else None
     found = [(name, one) for name in names if name in known for one in service.ledger.allowances(name, whose)]

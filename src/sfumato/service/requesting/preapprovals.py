@@ -20,7 +20,7 @@ from sfumato.releases.kinds import all_kinds
 from sfumato.service.fresh import fresh_id
 from sfumato.service.http.paging import Asked, page
 from sfumato.service.http.problems import missing
-from sfumato.service.planning.datasets import dataset_of
+from sfumato.service.planning.datasets import dataset_for, dataset_of
 from sfumato.service.store import schema
 from sfumato.service.store.database import now, record
 
@@ -103,16 +103,18 @@ def revoke(service: Service, caller: Caller, preapproval_id: str) -> dict[str, A
         return _told(_one(connection, preapproval_id))
 
 
-def one(service: Service, preapproval_id: str) -> dict[str, Any]:
-    """What was approved beforehand under this number."""
+def one(service: Service, caller: Caller, preapproval_id: str) -> dict[str, Any]:
+    """What was approved beforehand under this number, for a dataset that is the caller's business."""
     with service.store.read() as connection:
-        return _told(_one(connection, preapproval_id))
+        found = _one(connection, preapproval_id)
+        dataset_for(service, connection, caller, found.dataset)
+        return _told(found)
 
 
-def listed(service: Service, dataset: str, asked: Asked) -> dict[str, Any]:
+def listed(service: Service, caller: Caller, dataset: str, asked: Asked) -> dict[str, Any]:
     """A page of what was approved beforehand for a dataset, newest first."""
     with service.store.read() as connection:
-        query = _all().where(_table.c.dataset_id == dataset_of(connection, dataset).id)
+        query = _all().where(_table.c.dataset_id == dataset_for(service, connection, caller, dataset).id)
         rows, older = page(connection, query, asked, _table.c.created_at, _table.c.id)
         return {"items": [_told(row) for row in rows], "older": older}
 

@@ -9,26 +9,27 @@ from sfumato.privacy.units import epsilon_text
 from sfumato.service.http.paging import Asked, packed
 from sfumato.service.http.problems import ProblemError
 from sfumato.service.jobs.slots import account_of, job_of, untold
-from sfumato.service.planning.datasets import dataset_of
+from sfumato.service.planning.datasets import dataset_for
 from sfumato.service.store.database import now
 
 if TYPE_CHECKING:
     from sfumato.ledger import Release
     from sfumato.service.context import Service
+    from sfumato.service.http.access import Caller
 
 
-def balance(service: Service, dataset: str) -> dict[str, Any]:
+def balance(service: Service, caller: Caller, dataset: str) -> dict[str, Any]:
     """Every cap and the people by tier."""
     with service.store.read() as connection:
-        name = dataset_of(connection, dataset).name
+        name = dataset_for(service, connection, caller, dataset).name
     found = service.ledger.balance(name, releases=0).to_dict()
     return {key: found[key] for key in ("dataset", "total", "together", "attributes", "recipients", "people")}
 
 
-def history(service: Service, dataset: str, asked: Asked) -> dict[str, Any]:
+def history(service: Service, caller: Caller, dataset: str, asked: Asked) -> dict[str, Any]:
     """A page of releases, newest first."""
     with service.store.read() as connection:
-        name = dataset_of(connection, dataset).name
+        name = dataset_for(service, connection, caller, dataset).name
     page = service.ledger.history(name, limit=asked.limit, before=_number(asked))
     with service.store.read() as connection:
         hidden = untold(connection, page, now())

@@ -16,8 +16,8 @@ from sqlalchemy import Row, select, update
 
 from sfumato.errors import InputError
 from sfumato.ledger import Release
-from sfumato.releases.batch import Outcome
 from sfumato.releases.folder import CERTIFICATE, read_certificate
+from sfumato.releases.outcomes import Outcome
 from sfumato.releases.repeated import settle
 from sfumato.service.context import Service
 from sfumato.service.jobs.slots import job_of

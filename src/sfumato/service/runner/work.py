@@ -22,8 +22,9 @@ from sqlalchemy import Connection, insert
 from sfumato.errors import BudgetError, PrivacyError, SfumatoError
 from sfumato.ledger.signing import Keys
 from sfumato.privacy.source import SECURE
-from sfumato.releases.batch import Outcome, PlanPreview, preview, release
+from sfumato.releases.batch import PlanPreview, preview, release
 from sfumato.releases.folder import CERTIFICATE, write
+from sfumato.releases.outcomes import Outcome
 from sfumato.releases.plan import Plan
 from sfumato.releases.plan_facts import draws_on_people, facts_of
 from sfumato.service.context import Service
@@ -82,9 +83,9 @@ def make(service: Service, runner: str, job_id: str, name: str | None, *, over: 
     except SfumatoError as error:  # made of public facts: nothing was charged and nothing opened
         _log.warning("job %s was not begun: %s", job_id, error)
         return
-    whose = {"by": found.by, "analyst": found.analyst, "purpose": found.purpose}
+    whose: dict[str, Any] = {"by": found.by, "analyst": found.analyst, "purpose": found.purpose}
     with _unheard():
-        outcomes = release(plan, only=only, notice=lambda _: None, ending=over or _gone, **whose)
+        outcomes = release(plan, only=only, notice=lambda _: None, ending=over or _gone, ledger=service.ledger, **whose)
     for outcome in outcomes:  # it comes back only with what was paid for before
         near = _within(service.settings, job_id, outcome, service.ledger.keys)
         keep(service.store, service.settings, job_id, found.dataset.id, near, entry=near.certificate["reservation"])

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, insert, make_url
 
 from sfumato.ledger.connections import connected
-from sfumato.service.store import schema, triggers
+from sfumato.service.store import migrations, schema
 
 
 def now() -> int:
@@ -44,8 +44,7 @@ class Store:
         """The database with its tables brought up to date."""
         store = cls(location)
         with store.write() as connection:
-            schema.metadata.create_all(connection)
-            triggers.install(connection)
+            migrations.bring_up_to_date(connection)
         return store
 
     @property

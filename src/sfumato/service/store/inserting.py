@@ -20,5 +20,5 @@ def insert_new(connection: Connection, table: Table, **values: Any) -> bool:
         The row. Any constraint of uniqueness that it breaks means that it is there.
     """
     on = sqlite if connection.dialect.name == "sqlite" else postgresql
-    done = connection.execute(on.insert(table).values(**values).on_conflict_do_nothing())
-    return done.rowcount == 1
+    inserting = on.insert(table).values(**values).on_conflict_do_nothing().returning(*table.primary_key.columns)
+    return connection.execute(inserting).first() is not None  # a count of rows is not told by every driver

@@ -30,6 +30,12 @@ _ALL = "SELECT, INSERT, UPDATE, DELETE"
 
 WEB_MAY: Final[dict[str, str]] = {
     "service_accounts": _CHANGE,
+    "service_sessions": _ALL,
+    "service_tokens": _ALL,
+    "service_invitations": _CHANGE,
+    "service_announcements": _ALL,
+    "service_replies": _ALL,
+    "service_attempts": _ALL,
     "service_datasets": _ADD,
     "service_subjects": _ALL,
     "service_plans": _CHANGE,
@@ -40,7 +46,7 @@ WEB_MAY: Final[dict[str, str]] = {
     "service_policies": _ADD,
     "service_events": _ADD,
 }
-"""Table of the service -> what the web may do; tables that hold sessions and the like are the web's own (`_ALL`)."""
+"""Table of the service -> what the web may do."""
 
 RUNNER_MAY: Final[dict[str, str]] = {
     "service_accounts": _READ,
@@ -85,9 +91,10 @@ def statements(private: Sequence[str], *, within: str = "public") -> Iterator[st
         yield f"GRANT USAGE ON SCHEMA {schema_name} TO {RUNNER}"
         yield f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema_name} TO {RUNNER}"
     for table in schema.metadata.sorted_tables:
-        yield from _granted(within, table.name, WEB_MAY.get(table.name, _ALL), RUNNER_MAY.get(table.name))
-    for table in ledger_schema.metadata.sorted_tables:  # which its own triggers keep from being rewritten
-        yield from _granted(within, table.name, _ALL, _ALL)
+        yield from _granted(within, table.name, WEB_MAY.get(table.name), RUNNER_MAY.get(table.name))
+    for table in ledger_schema.metadata.sorted_tables:  # whose own triggers keep what was written from being changed
+        may = _ALL if table is ledger_schema.choices else _CHANGE  # choices wait until an epoch has taken them
+        yield from _granted(within, table.name, may, may)
 
 
 def apply(connection: Connection, private: Sequence[str], *, within: str = "public") -> None:

@@ -103,9 +103,10 @@ def install(connection: Connection) -> None:
     """Create every trigger that is not there yet, in the transaction that creates or changes the tables."""
     there = _there(connection)
     sqlite = connection.dialect.name == "sqlite"
+    within = "" if sqlite else str(connection.execute(text("SELECT quote_ident(current_schema())")).scalar_one())
     for rule in RULES:
         if rule.name not in there:
-            for statement in _sqlite(rule) if sqlite else _postgres(rule):
+            for statement in _sqlite(rule) if sqlite else _postgres(rule, within):
                 connection.execute(text(statement))
     for table in () if sqlite else _TABLES:
         if f"{table}_keep_all" not in there:
@@ -137,10 +138,11 @@ def _sqlite(rule: _Rule) -> list[str]:
     return [f"CREATE TRIGGER {rule.name} BEFORE {rule.event} ON {rule.table}{condition} BEGIN {refuse}; END"]
 
 
-def _postgres(rule: _Rule) -> list[str]:
+def _postgres(rule: _Rule, within: str) -> list[str]:
     """A condition may look at other tables, so it stands in a function.
 
-    Whoever decides locks the plan first: the state that the condition sees is the one that holds until the end.
+    Whoever decides locks the plan first: the state that the condition sees is the one that holds until the end. The function
+    looks for tables where the service's are: a temporary table of the same name, which anybody may make, is not one of them.
     """
     lock = (
         "PERFORM 1 FROM service_plans WHERE id = NEW.plan_id FOR UPDATE; " if rule.name == "service_decisions_eyes" else ""
@@ -148,7 +150,8 @@ def _postgres(rule: _Rule) -> list[str]:
     condition = rule.when.format(differs="IS DISTINCT FROM") if rule.when else "TRUE"
     given = "OLD" if rule.event == "DELETE" else "NEW"
     return [
-        f"CREATE OR REPLACE FUNCTION {rule.name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {lock}"
+        f"CREATE OR REPLACE FUNCTION {rule.name}() RETURNS trigger LANGUAGE plpgsql"
+        f" SET search_path = {within}, pg_temp AS $$ BEGIN {lock}"
         f"IF {condition} THEN RAISE EXCEPTION USING ERRCODE = 'integrity_constraint_violation',"
         f" MESSAGE = 'sfumato service: {rule.why}'; END IF; RETURN {given}; END $$",
         f"CREATE TRIGGER {rule.name} BEFORE {rule.event} ON {rule.table} FOR EACH ROW EXECUTE FUNCTION {rule.name}()",
