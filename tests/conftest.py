@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,9 +19,25 @@ from support.wheels import need_wheel
 # tries more. A busy machine is no reason to fail.
 _PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 _PATIENT["derandomize"] = "CI" in os.environ  # as Hypothesis' own profile for such machines does
-settings.register_profile("short", max_examples=26, **_PATIENT)
+settings.register_profile("short", max_examples=22, **_PATIENT)
 settings.register_profile("thorough", max_examples=1000, **_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
+
+
+def _sketched(draw: Any) -> bytes:
+    """Everything that can go wrong in a picture but its pixels, which take most of the time of a small release."""
+    from matplotlib.figure import Figure
+
+    draw(Figure(figsize=(8, 4.2)).add_subplot())
+    return b"\x89PNG, but only sketched"
+
+
+@pytest.fixture(autouse=True)
+def _sketches(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports that a test makes in its own process have sketches; those of the tests marked `pictures` are real."""
+    report = sys.modules.get("sfumato.releases.report")
+    if report is not None and request.node.get_closest_marker("pictures") is None:
+        monkeypatch.setattr(report, "drawn", _sketched)
 
 
 @pytest.fixture(scope="session")

@@ -289,4 +289,6 @@ def test_only_the_runner_of_the_service_opens_private_tables():
     service = {m: source for m, source in SOURCES.items() if part_of(m) == "service"}
     ways = {module: openers_in(source) for module, source in service.items()}
     assert any(ways[module] for module in ways if module.startswith(RUNNER))
-    assert {module: found for module, found in ways.items() if found and not module.startswith(RUNNER)} == {}
+    invents_its_table = {"sfumato.service.operations.demo"}
+    others = {module for module, found in ways.items() if found and not module.startswith(RUNNER)}
+    assert others <= invents_its_table

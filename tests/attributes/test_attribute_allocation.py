@@ -60,10 +60,10 @@ def conic_optimum(rows, top, epsilon, weights, power):
 
 
 @pytest.mark.slow
-def test_two_hundred_random_cases_match_the_conic_solver_and_are_exactly_feasible():
+def test_random_cases_match_the_conic_solver_and_are_exactly_feasible():
     rng = np.random.default_rng(20240501)
     worst = 0.0
-    for _ in range(200):
+    for _ in range(90):
         catalogue, budgets, epsilon, utility = case(rng)
         policy = allocate(catalogue, budgets=budgets / NANO, epsilon=epsilon, utility=utility)
         assert exactly_feasible(catalogue, policy, budgets, epsilon)

@@ -173,7 +173,7 @@ def test_everybody_at_their_own_budget_beats_everybody_at_the_smallest(name):
     st.sampled_from([1.0, 1.5, 3.0, 50.0]) | st.sampled_from(["as granted", "in proportion"]),
     st.integers(1, 6),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_weights_stay_within_the_roster(people, tiers, factor):
     roster = PersonBudgets.from_tiers({str(i): (round(e, 9), n) for i, (e, n) in enumerate(people)})
     weighing = Weighing.of(roster, tiers)

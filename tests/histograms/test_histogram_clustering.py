@@ -27,7 +27,7 @@ VALUES = st.one_of(
 PENALTY = st.sampled_from([0.01, 0.5, 1.0, 1.02, 4.0, 30.0, 89.0, 2000.0])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(VALUES, PENALTY)
 def test_the_optimum_is_that_of_brute_force(values, penalty):
     ordered = np.sort(np.array(values, dtype=np.int64))

@@ -18,7 +18,7 @@ from sfumato.privacy.budgets import PersonBudgets
 from sfumato.privacy.charge import Charge
 
 COST = 1000
-KILLS = 50
+KILLS = 36
 
 
 def _killed(work: Callable[[], None], seconds: float) -> None:
@@ -97,7 +97,7 @@ def test_kill_at_random_moments_of_a_release(where: str, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_kill_while_the_ledger_is_being_made(swift: Path) -> None:
-    for number in range(25):
+    for number in range(15):
         where = swift / f"{number}.ledger"
 
         def make(where: Path = where) -> None:

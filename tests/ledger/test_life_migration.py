@@ -149,7 +149,7 @@ def test_levels_without_names_are_brought_by_their_amounts(where: str, tmp_path:
 
 def test_kill_while_format_2_is_migrated(tmp_path: Path) -> None:
     versions = set()
-    for number in range(20):
+    for number in range(12):
         where = tmp_path / f"{number}.ledger"
         restore(str(where), 2)
         child = os.fork()

@@ -34,7 +34,7 @@ def _waste(budgets, cuts):
 
 
 @given(rosters, st.integers(1, 5), st.integers(1, 6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=110, deadline=None)
 def test_least_waste_equals_brute_force(levels, parts, minimum):
     budgets = _roster(levels)
     found = best_cuts(budgets.epsilons, budgets.counts, parts, minimum)
@@ -53,7 +53,7 @@ def test_least_waste_equals_brute_force(levels, parts, minimum):
 
 
 @given(rosters, st.integers(1, 4), st.integers(1, 4), st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_utility_equals_brute_force(levels, parts, minimum, free):
     budgets = _roster(levels)
     utility = count_precision()

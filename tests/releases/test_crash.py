@@ -17,7 +17,7 @@ from sfumato.ledger import Ledger
 from sfumato.releases.batch import load, release
 from support import clinic
 
-KILLS = 45
+KILLS = 30
 
 PLAN = """
 [dataset]

@@ -169,6 +169,7 @@ def test_a_picture_that_cannot_be_drawn_does_not_cost_the_release(plan, monkeypa
     assert "No picture could be drawn" in (outcome.folder / "report.html").read_text()
 
 
+@pytest.mark.pictures
 @pytest.mark.parametrize("value", [-40.0, 140.0])
 def test_an_estimate_beyond_its_public_bounds_is_drawn(value):
     from sfumato.people.error_law import LaplacePlusNormal

@@ -11,6 +11,8 @@ import sfumato as sf
 from sfumato.privacy import Guarantee, PersonBudgets
 from sfumato.privacy.guarantee import cap_sentence
 
+pytestmark = pytest.mark.pictures
+
 SCHEMA = sf.Schema(
     {
         "income": sf.Numeric(0, 90_000, bins=9),

@@ -65,8 +65,8 @@ def plan(kind, way, **asked):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_plans_cost_nobody_more_than_their_price(kind):
-    found = price_fuzz(trials=4, seed=KINDS.index(kind), kind=kind)
-    assert [f.plan.kind for f in found] == [kind] * 4
+    found = price_fuzz(trials=3, seed=KINDS.index(kind), kind=kind)
+    assert [f.plan.kind for f in found] == [kind] * 3
 
 
 @pytest.mark.parametrize("way", ["one", "column", "table"])

@@ -8,15 +8,30 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from sfumato.service.accounts import passwords
+from sfumato.service.accounts import joining, passwords
 from sfumato.service.accounts.attempts import Rule, take, take_back
-from sfumato.service.http.problems import ProblemError
+from sfumato.service.http.problems import ProblemError, answer
 from sfumato.service.store import schema
 from support.service_accounts import PASSWORD
 
 
 def _try(world, name="officer", password="wrong wrong wrong", address="192.0.2.1"):
-    return world.nobody(address).post("/v1/sign-in", json={"name": name, "password": password})
+    """What the route would answer."""
+    try:
+        joining.sign_in(world.service, name, password, address)
+    except ProblemError as error:
+        return answer(error.status, error.detail, error.headers)
+    return answer(200, "signed in")
+
+
+def test_the_route_answers_as_below(world):
+    world.account("officer")
+    client = world.nobody("192.0.2.1")
+    replies = [client.post("/v1/sign-in", json={"name": "officer", "password": "wrong wrong"}) for _ in range(6)]
+    assert [reply.status_code for reply in replies] == [401] * 5 + [429]
+    assert replies[-1].headers["Retry-After"] == "2"
+    assert _try(world, password=PASSWORD).status_code == 429  # its address is the client's
+    assert _try(world, password=PASSWORD, address="192.0.2.2").status_code == 200
 
 
 def test_a_pause_grows_and_the_right_password_waits_too(world):
@@ -70,7 +85,7 @@ def test_names_that_do_not_exist_are_answered_the_same(world):
         [("officer", "wrong wrong wrong"), ("nobody at all", PASSWORD), ("analyst", PASSWORD), ("custodian", PASSWORD)]
     ):
         replies = [_try(world, name, password, f"192.0.2.{i + 10}") for _ in range(6)]
-        told.append([(r.status_code, r.json(), r.headers.get("Retry-After")) for r in replies])
+        told.append([(r.status_code, r.body, r.headers.get("Retry-After")) for r in replies])
     assert all(one == told[0] for one in told)
     assert [status for status, *_ in told[0]] == [401] * 5 + [429]
 

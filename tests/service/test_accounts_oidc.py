@@ -140,7 +140,8 @@ def test_what_was_begun_in_another_browser_is_not_finished_in_this_one(world, op
     attacker, victim = world.nobody(), world.nobody()
     code, state = op.code_for(_start(attacker))
     assert _back(victim, code, state).status_code == 403
-    _, own_state = op.code_for(_start(victim))
+    own_code, own_state = op.code_for(_start(victim))
+    assert _back(victim, own_code, "another state").status_code == 403
     assert _back(victim, code, state).status_code == 403  # their state, not this browser's
     assert _back(victim, code, own_state).status_code == 403  # this browser's state, their code: the challenge differs
     assert "sfumato" not in victim.cookies

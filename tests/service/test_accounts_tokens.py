@@ -67,6 +67,19 @@ def test_scopes_written_into_the_database_do_not_go_beyond_either(world, officer
         assert program.request(method, path, json=body).status_code == 403, path
 
 
+def test_an_administrators_token_does_not_reset_passwords(world):
+    """Not even its own account's: a token would outlive itself."""
+    account = world.account("administrator")
+    admin = world.signed_in("administrator")
+    assert admin.post("/v1/tokens", json={"name": "t", "scopes": ["accounts.manage"]}).status_code == 422
+    program = world.with_token(admin, "settings.read")
+    with world.service.store.write() as connection:
+        connection.execute(update(schema.tokens).values(scopes='["accounts.manage", "settings.read"]'))
+    assert program.get("/v1/settings").status_code == 200
+    for path in (f"/v1/accounts/{account.id}/reset", "/v1/accounts"):
+        assert program.post(path, json={"name": "x", "role": "administrator"}).status_code == 403
+
+
 def test_a_token_expires(world, officer):
     program = world.with_token(officer, "session.read", days=2)
     world.clock.moment += 2 * 86_400 - 1

@@ -2,60 +2,45 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
-from sqlalchemy import insert
 
-import sfumato as sf
-from sfumato.errors import InputError
+from sfumato.errors import InputError, LedgerError
 from sfumato.service.context import Service
 from sfumato.service.operations import backup
 from sfumato.service.operations.examining import examine
+from sfumato.service.runner.loop import Runner
 from sfumato.service.settings import Settings
-from sfumato.service.store import schema
-from sfumato.tables import Numeric, Schema
-
-ROWS = pd.DataFrame({"age": list(range(20, 60))})
-SCHEMA = Schema({"age": Numeric(0, 99, bins=3)})
+from support.jobs import Clock, clinic, inline, until_told, waiting
 
 
 class House:
-    """A service that releases, by hand, in the order in which the runner does."""
+    """A service whose runner makes one release at a time."""
 
-    def __init__(self, folder: Path) -> None:
-        self.settings = Settings.in_folder(folder)
-        self.service = Service.opened(self.settings)
-        account = {"id": "account_1", "name": "ann", "role": "custodian", "state": "active", "created_at": 1}
-        dataset = {"id": "d", "name": "clinic", "source": "s", "schema": "", "caps": "{}", "created_by": "account_1"}
-        with self.service.store.write() as connection:
-            connection.execute(insert(schema.accounts).values(account))
-            connection.execute(insert(schema.datasets).values(dataset | {"created_at": 1}))
-        self.table = sf.open(ROWS, schema=SCHEMA, name="clinic", epsilon=10, rows=40, ledger=self.settings.ledger)
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.service = clinic(folder)
+        self.settings = self.service.settings
+        self.clock = Clock(monkeypatch)
+        inline(monkeypatch)
+        self.runner = Runner(self.service)
         self.made = 0
 
     def release(self) -> None:
         self.made += 1
-        about = {"dataset_id": "d", "account_id": "account_1", "request": "{}", "created_at": 1, "state": "finished"}
-        with self.service.store.write() as connection:
-            connection.execute(insert(schema.jobs).values(about | {"id": f"job_{self.made}"}))
-        result = self.table.count(where=f"age >= {self.made}", epsilon=0.1, name=f"n{self.made}")
-        folder = f"artefacts/job_{self.made}"
-        result.save(self.settings.state / folder)
-        digest = hashlib.sha256((self.settings.state / folder / "certificate.json").read_bytes()).hexdigest()
-        row = {"id": f"release_{self.made}", "job_id": f"job_{self.made}", "dataset_id": "d", "name": "n", "folder": folder}
-        entry = {"entry": result.receipt.entry, "digest": digest, "deliver_at": 1}
-        with self.service.store.write() as connection:
-            connection.execute(insert(schema.artefacts).values(row | entry))
+        waiting(self.service, ({"name": "n", "kind": "count", "where": f"age >= {self.made}", "epsilon": "0.1"},))
+        until_told(self.runner, self.clock)
+
+    def folders(self) -> list[Path]:
+        """Of what was released."""
+        return sorted(path.parent for path in self.settings.state.rglob("certificate.json"))
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path / "state")
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    return House(tmp_path / "house", monkeypatch)
 
 
 def back(made: backup.Backup, state: Path) -> Service:
@@ -79,7 +64,6 @@ def test_no_moment_of_a_backup_loses_a_charge(house: House, tmp_path: Path, monk
     copy = backup._copy_database
     monkeypatch.setattr(backup, "_copy_database", lambda *given: (copy(*given), house.release()))
     made = backup.make(house.settings, tmp_path / "copy", with_keys=True)
-    monkeypatch.undo()
     restored = back(made, tmp_path / "elsewhere")
     found = examine(restored)
     assert (house.made, found.releases, found.wrong) == (3, 1, ())
@@ -121,6 +105,22 @@ def test_a_changed_backup_is_refused(house: House, tmp_path: Path) -> None:
         backup.read(tmp_path)
 
 
+def test_a_backup_that_is_older_than_the_witness_is_refused(house: House, tmp_path: Path) -> None:
+    house.release()
+    old = backup.make(house.settings, tmp_path / "old")
+    house.release()
+    new = backup.make(house.settings, tmp_path / "new")
+    for name in ("ledger.db", "service.db"):
+        for path in house.settings.state.glob(f"{name}*"):
+            path.unlink()
+    with pytest.raises(LedgerError, match="set back or exchanged"):
+        backup.restore(house.settings, old)
+    assert not Path(house.settings.ledger).exists()
+    backup.restore(house.settings, new)
+    found = examine(Service.opened(house.settings))
+    assert (found.releases, found.wrong) == (2, ())
+
+
 def test_nothing_is_overwritten(house: House, tmp_path: Path) -> None:
     house.release()
     made = backup.make(house.settings, tmp_path / "copy", with_keys=True)
@@ -155,13 +155,13 @@ def test_the_ledger_is_put_back_first(house: House, tmp_path: Path, monkeypatch:
 def test_what_was_lost_or_changed_is_found(house: House) -> None:
     house.release()
     house.release()
-    first, second = (house.settings.state / f"artefacts/job_{n}" for n in (1, 2))
+    first, second = house.folders()
     data = json.loads((first / "data.json").read_text())
     (first / "data.json").write_text(json.dumps(data | {"value": 0}))
     (second / "certificate.json").unlink()
     said = "\n".join(examine(house.service).wrong)
-    assert "release release_1: data.json is as it was written: its digest is another one" in said
-    assert "release release_2: its folder is lost" in said
+    assert "data.json is as it was written: its digest is another one" in said
+    assert "its folder is lost" in said
 
 
 def test_a_server_backs_itself_up(tmp_path: Path) -> None:

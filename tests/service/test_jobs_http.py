@@ -16,7 +16,7 @@ import pytest
 from fastapi import Request
 from fastapi.testclient import TestClient
 
-from sfumato.releases import pipeline
+from sfumato.releases import pipeline, verify
 from sfumato.service.http.access import Caller, current_caller
 from sfumato.service.http.app import create_app
 from sfumato.service.runner.loop import Runner
@@ -133,7 +133,10 @@ def test_files_are_given_by_the_names_of_the_certificate_and_never_run_in_our_or
         assert len(got.content) == int(got.headers["content-length"])
     assert json.loads(analyst.get(f"{home}/files/certificate.json").content) == shown["certificate"]
     with zipfile.ZipFile(io.BytesIO(analyst.get(f"{home}/bundle").content)) as bundle:
-        assert {*shown["certificate"]["files"], "certificate.json"} <= set(bundle.namelist())
+        inside = {f"release/{name}" for name in (*shown["certificate"]["files"], "certificate.json")}
+        assert set(bundle.namelist()) == inside | {"keys.json"}
+        bundle.extractall(folder := clinic.settings.state / "unpacked")
+    assert [check.what for check in verify(folder / "release", keys=folder / "keys.json").checks if not check.holds] == []
     for name in (
         "../certificate.json",
         "..%2f..%2fservice.db",
@@ -187,7 +190,8 @@ KINDS: dict[str, Any] = {
     "it was killed": lambda patch: patch.setattr(pipeline, "run", _killed),
     "it could not be written": lambda patch: patch.setattr("sfumato.releases.folder.write", _cannot_be_written),
 }
-_NUMBERS = re.compile(rb"\b(job|plan|release|account|dataset)_[A-Za-z0-9_-]{22}")
+_NUMBERS = re.compile(rb"\b(job|plan|release|account|dataset|event)_[A-Za-z0-9_-]{22}")
+_HASHES = re.compile(rb'\b[0-9a-f]{64}\b|"ed25519":"[^"]{80,}"')  # salted, and signatures of them
 
 
 def _one_after_the_other() -> Any:
@@ -218,7 +222,7 @@ def test_neither_how_long_it_took_nor_how_it_ended_changes_any_answer_before_its
             jobs.inline(patched)
             patched.setattr("sfumato.service.fresh.secrets", _one_after_the_other())
             change(patched)
-            service = jobs.clinic(tmp_path / kind)
+            service = jobs.clinic(tmp_path / kind, keys=tmp_path / "keys")
             job, runner = jobs.waiting(service, TWO), Runner(service)
             plan, as_ = jobs.job(service, job).plan_id, clients(service)
             runner.round()
@@ -233,7 +237,7 @@ def test_neither_how_long_it_took_nor_how_it_ended_changes_any_answer_before_its
                 if clock.now == told - 1:  # when both releases are settled
                     for role, path in addresses:
                         body = as_(role).get(path.format(**given)).content
-                        answers[f"{role} {path}"] = _NUMBERS.sub(rb"\1", body)
+                        answers[f"{role} {path}"] = _HASHES.sub(b"hash", _NUMBERS.sub(rb"\1", body))
                 clock.now += 1
             after = as_("custodian").get(f"/v1/jobs/{job}").json()
             assert after["state"] == ("finished" if kind == "it worked" else "failed")

@@ -90,3 +90,18 @@ def test_a_fixed_roster_by_tier(service, client_as):
     assert seen["roster"] == "fixed"
     assert [row["people"] for row in seen["tiers"]] == [5, 3]
     assert custodian.post("/v1/datasets/survey/epochs", json={}).status_code == 409
+
+
+def test_another_custodians_people_are_missing(client_as, custodian):
+    other, people = client_as("custodian", "another custodian"), [{"person": "ann", "grant": "open"}]
+    calls = [
+        ("GET", "people", None),
+        ("POST", "people", {"people": people}),
+        ("POST", "invitations", {"people": ["ann"]}),
+        ("POST", "epochs", {}),
+        ("PUT", "epochs/next", {}),
+    ]
+    for method, what, body in calls:
+        theirs, none = (other.request(method, f"/v1/datasets/{name}/{what}", json=body) for name in ("clinic", "nowhere"))
+        assert (theirs.status_code, theirs.content) == (404, none.content), what
+    assert custodian.get("/v1/datasets/clinic/people").json()["pending"]["join"] == 0

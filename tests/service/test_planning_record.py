@@ -71,9 +71,11 @@ def test_the_record_as_a_page(recorded):
 
 def test_an_end_that_is_not_told_yet_is_not_in_the_record(recorded, service, monkeypatch):
     """Whoever exports the record before a job's slot learns nothing of how it ended."""
+    assert recorded.get("/v1/datasets/clinic/record").json()["checkpoint"]["size"] > 4
     monkeypatch.setattr("sfumato.service.planning.record.untold", lambda _, entries, __: {e.id for e in entries})
-    (entry,) = recorded.get("/v1/datasets/clinic/record").json()["entries"]
-    assert (entry["state"], entry["finished_at"]) == ("reserved", None)
+    found = recorded.get("/v1/datasets/clinic/record").json()
+    (entry,) = found["entries"]
+    assert (entry["state"], entry["finished_at"], found["checkpoint"]) == ("reserved", None, None)
 
 
 @pytest.mark.parametrize("text", ["# a\n# b", "[x](http://y)", "<script>", "a | b", "`c`", "![i](j)"])

@@ -57,7 +57,7 @@ def test_what_is_shown(address, shown):
 _secret = st.text(st.sampled_from("sS1@/:?#&=%.[] ~!$'\"\\+"), min_size=3, max_size=12).map(lambda t: f"Qz{t}zQ")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(_secret, st.sampled_from(["plain", "option", "both", "encoded", "path", "words", "no scheme"]))
 def test_no_part_of_a_password_is_shown(secret, shape):
     address = {

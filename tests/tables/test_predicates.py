@@ -84,14 +84,14 @@ def test_duckdb_does_what_the_reference_says(rows, predicates):
         assert np.array_equal(found, plain.counts(rows, columns, SCHEMA, predicates[0]))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=110, deadline=None)
 @given(st.lists(_rows, min_size=1, max_size=20), _predicates)
 def test_what_is_said_to_be_empty_is_empty(rows, predicate):
     if is_empty(predicate, SCHEMA):
         assert not any(plain.holds(predicate, row, SCHEMA) for row in rows)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=110, deadline=None)
 @given(
     st.recursive(
         st.builds(Compare, st.just("n"), st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), st.integers(-2, 7)),

@@ -36,7 +36,7 @@ def both(roster):
 persons = st.lists(st.one_of(st.none(), st.integers(0, 6)), min_size=1, max_size=25)
 
 
-@settings(max_examples=15)
+@settings(max_examples=9)
 @given(persons, st.data())
 def test_budgets_in_epsilon(tmp_path_factory, who, data):
     budgets = data.draw(st.lists(st.sampled_from(HARD), min_size=len(who), max_size=len(who)))
@@ -46,7 +46,7 @@ def test_budgets_in_epsilon(tmp_path_factory, who, data):
     assert both(Roster.table(str(path), person="who", epsilon="e")).nameless == who.count(None)
 
 
-@settings(max_examples=15)
+@settings(max_examples=9)
 @given(persons, st.data())
 def test_tiers(tmp_path_factory, who, data):
     word = st.sampled_from([*TIERS, "Open", "open ", "other", None])

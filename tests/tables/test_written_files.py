@@ -66,7 +66,7 @@ a_line = st.lists(st.sampled_from(["q", "d", "1", "ü", "\r", "\x81", "\xff", "\
     encoding=st.sampled_from(ENCODINGS),
     block=st.integers(1, 40),
 )
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=110, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_file_is_the_sum_of_its_lines_whatever_its_options(tmp_path, monkeypatch, lines, signs, encoding, block):
     """Read at once, in blocks of any size, or each line in a file of its own: the same records."""
     options = CsvOptions(**signs, encoding=encoding)

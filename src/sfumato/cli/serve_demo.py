@@ -9,6 +9,8 @@ import typer
 
 from sfumato.cli.app import console
 
+PATIENTS = 2_000
+
 
 def serve_demo(folder: Path | None, host: str | None, port: int | None) -> None:
     """Make the demo clinic, say who is who, and serve it until it is told to stop.
@@ -27,13 +29,37 @@ def serve_demo(folder: Path | None, host: str | None, port: int | None) -> None:
         _serve(folder, host, port)
 
 
+def written(folder: Path, patients: int = PATIENTS) -> tuple[list[tuple[str, str]], str]:
+    """Write the clinic to a folder; who chose which tier, and the schema.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to.
+    patients : int
+        How many there are.
+
+    Returns
+    -------
+    tuple
+    """
+    import pyarrow.parquet as pq
+
+    from sfumato.demo import write_clinic
+
+    write_clinic(folder, patients=patients)
+    roster = pq.read_table(folder / "roster.parquet")
+    people = list(zip(map(str, roster["patient"].to_pylist()), roster["consent"].to_pylist(), strict=True))
+    return people, (folder / "clinic.toml").read_text(encoding="utf-8")
+
+
 def _serve(folder: Path, host: str | None, port: int | None) -> None:
     from rich.table import Table
 
     from sfumato.cli.serve import run
     from sfumato.service.operations.demo import DATASET, PURPOSE, demo_service
 
-    made = demo_service(folder)
+    made = demo_service(folder, written)
     screen = console()
     table = Table(show_edge=False, pad_edge=False, box=None)
     for head in ("name", "role", "password", "secret for one-time codes"):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from sfumato.client.bundle import result_in
+from sfumato.client.bundle import check_keys, result_in
 from sfumato.client.connection import Connection, place
 from sfumato.results import Result
 
@@ -60,10 +60,12 @@ class Releases:
     ----------
     connection : Connection
         What it sends by.
+    keys : sequence of mapping, optional
+        Public keys that are known from elsewhere; the service's must be these, or go on from them.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, keys: Sequence[Mapping[str, Any]] | None = None) -> None:
+        self._connection, self._known = connection, keys
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self._connection.pages("/releases")
@@ -89,9 +91,19 @@ class Releases:
         """All files of a `release` as a ZIP file."""
         return self._connection.raw(place("releases", release, "bundle"))
 
-    def load(self, release: str) -> Result:
-        """A `release` as the result that it is, downloaded and verified; its `save` writes the files."""
-        return result_in(self.bundle(release), release=release, repeated=True)
+    def load(self, release: str, *, repeated: bool = True) -> Result:
+        """A `release` as the result that it is, downloaded and verified; its `save` writes the files.
+
+        Digests, the signature, and the proof that its charge is in the ledger's log are checked. `repeated` says whether it
+        was paid for before.
+        """
+        return result_in(self.bundle(release), release=release, repeated=repeated, known=self._known)
+
+    def keys(self) -> list[dict[str, Any]]:
+        """The public keys that certificates are signed with, oldest first."""
+        found: list[dict[str, Any]] = self._connection.get("/keys")["keys"]
+        check_keys(found, self._known)
+        return found
 
 
 class Me:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import ssl
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -34,6 +35,8 @@ class Client:
         Who it is: `id`, `name` and `role`.
     progress : callable, optional
         Takes a line while a release is waited for.
+    keys : sequence of mapping, optional
+        Public keys that are known from elsewhere.
 
     Attributes
     ----------
@@ -49,11 +52,17 @@ class Client:
         What was released.
     """
 
-    def __init__(self, connection: Connection, account: dict[str, Any], progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        account: dict[str, Any],
+        progress: Progress | None = None,
+        keys: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
         self._connection, self._progress = connection, progress
         self.account = account
         self.jobs = Jobs(connection)
-        self.releases = Releases(connection)
+        self.releases = Releases(connection, keys)
         self.me = Me(connection)
         self.plans = Plans(connection, self.jobs, self.releases)
         self.approvals = Approvals(connection)
@@ -82,9 +91,9 @@ class Client:
         """The caller's allowances, of one `dataset` or of all."""
         return self._connection.pages("/allowances", dataset=dataset)
 
-    def keys(self) -> Any:
-        """The public keys that certificates are signed with."""
-        return self._connection.get("/keys")
+    def checkpoint(self, dataset: str) -> dict[str, Any]:
+        """The signed state of the log of a `dataset`, to keep: a log that was rewritten does not fit it any more."""
+        return dict(self._connection.get(place("log", dataset, "checkpoint")))
 
     def make_token(self, name: str, actions: list[str], *, days: int = 30) -> str:
         """A token for scripts, shown once; it needs a session (name and password).
@@ -122,6 +131,7 @@ def connect(
     name: str | None = None,
     password: str | None = None,
     ca: str | Path | None = None,
+    keys: str | Path | None = None,
     progress: Progress | None = None,
     transport: httpx.BaseTransport | None = None,
 ) -> Client:
@@ -137,6 +147,9 @@ def connect(
         Those of the account.
     ca : path, optional
         Certificates to trust instead of the system's, as a PEM file. Certificates are always checked.
+    keys : path, optional
+        The public keys of the service, as ``GET /v1/keys`` gives them, from the custodian: what is downloaded must be signed
+        by one of them, or by one that follows. Without it the service is believed about its keys.
     progress : callable, optional
         Takes a line while a release is waited for; by default it is shown on a terminal.
     transport : httpx.BaseTransport, optional
@@ -149,6 +162,7 @@ def connect(
     _check_address(url)
     if (token is None) == (name is None) or (name is None) != (password is None):
         raise InputError("connect by token=..., or by name=... and password=...")
+    known = None if keys is None else _keys_in(Path(keys))
     http = httpx.Client(
         base_url=url.rstrip("/"),
         headers={"User-Agent": f"sfumato/{__version__}", "Accept": "application/json"},
@@ -168,7 +182,7 @@ def connect(
     except BaseException:
         http.close()
         raise
-    return Client(connection, account, progress or (_on_terminal if sys.stderr.isatty() else None))
+    return Client(connection, account, progress or (_on_terminal if sys.stderr.isatty() else None), known)
 
 
 def _check_address(url: str) -> None:
@@ -179,6 +193,14 @@ def _check_address(url: str) -> None:
         raise InputError("this is not an address; it begins with https://") from None
     if parts.scheme != "https" and not (parts.scheme == "http" and _is_here(host)):
         raise InputError("the address of a service begins with https://; only one on this machine may do without")
+
+
+def _keys_in(path: Path) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["keys"]
+        return [dict(key) for key in found if isinstance(key["ed25519"], str)]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{path} holds no public keys; save there what GET /v1/keys gives") from None
 
 
 def _is_here(host: str) -> bool:

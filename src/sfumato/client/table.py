@@ -9,7 +9,6 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from sfumato.client.bundle import result_in
 from sfumato.client.connection import Connection, place
 from sfumato.errors import InputError, SfumatoError
 from sfumato.offers import Request
@@ -258,8 +257,7 @@ class RemoteTable(Questions):
         made = self._releases.of_job(job["id"], dataset=self.name)
         if not made:
             raise JobFailedError(f"job {job['id']} is finished, and its release is not there; ask the custodian")
-        bundle = self._releases.bundle(made[-1]["id"])
-        return result_in(bundle, release=made[-1]["id"], repeated=bool(queued["already_paid"]))
+        return self._releases.load(made[-1]["id"], repeated=bool(queued["already_paid"]))
 
     def _preview(self, table: Mapping[str, Any]) -> RemotePreview:
         return RemotePreview.of(

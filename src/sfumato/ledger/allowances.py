@@ -9,9 +9,10 @@ says, or what is spent where that is more: granting again resets nothing, and gr
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, func, insert, or_, select, update
 
 from sfumato.ledger import clock, schema
 from sfumato.ledger.allowance import ALLOWANCE, DAILY, OWN, Allowance, day_name, name_of
@@ -21,12 +22,48 @@ from sfumato.privacy.units import Nano
 Pair = tuple[str, str]
 
 
+def _line(table: Any, kind: str, name: str) -> ColumnElement[bool]:
+    return and_(table.c.dataset_id == bindparam("dataset"), table.c.kind == kind, table.c.name == bindparam(name))
+
+
+_in_all, _today = schema.limits.alias("in_all"), schema.limits.alias("today")
+_NEWEST = (
+    select(
+        schema.allowances,
+        *(_in_all.c[column].label(f"in_all_{column}") for column in ("name", "cap", "spent")),
+        *(_today.c[column].label(f"today_{column}") for column in ("name", "cap", "spent")),
+    )
+    .select_from(
+        schema.allowances.outerjoin(_in_all, _line(_in_all, ALLOWANCE, "name")).outerjoin(
+            _today, _line(_today, DAILY, "day")
+        )
+    )
+    .where(schema.allowances.c.dataset_id == bindparam("dataset"), schema.allowances.c.name == bindparam("name"))
+    .order_by(schema.allowances.c.id.desc())
+    .limit(1)
+)
+
+
+def one(connection: Connection, dataset_id: int, pair: Pair, day: str) -> tuple[list[Allowance], list[Limit]]:
+    """The allowance of an analyst for a purpose, if there is one; and its caps whose lines are not there or say otherwise.
+
+    One statement that is made once: every charge by an analyst begins with it.
+    """
+    name = name_of(*pair)
+    row = connection.execute(_NEWEST, {"dataset": dataset_id, "name": name, "day": day_name(day, name)}).one_or_none()
+    if row is None:
+        return [], []
+    found = _allowance(row, day, row.in_all_spent or 0, row.today_spent or 0)
+    lines = ((row.in_all_name, row.in_all_cap), (row.today_name, row.today_cap))
+    stale = [limit for limit, line in zip(found.limits, lines, strict=True) if line != (limit.name, _held(limit))]
+    return [found], stale
+
+
 def load(connection: Connection, dataset_id: int, pairs: Collection[Pair] | None, day: str) -> list[Allowance]:
     """The allowances of some pairs of analyst and purpose, or all of a dataset, by name; only what was granted."""
-    if pairs is not None and not pairs:
-        return []
-    names = None if pairs is None else [name_of(*pair) for pair in pairs]
-    return _loaded(connection, dataset_id, day, None if names is None else schema.allowances.c.name.in_(names))
+    if pairs is not None:
+        return [found for pair in sorted(pairs) for found in one(connection, dataset_id, pair, day)[0]]
+    return _loaded(connection, dataset_id, day, None)
 
 
 def of_analyst(connection: Connection, dataset_id: int, analyst: str, day: str) -> list[Allowance]:
@@ -43,20 +80,29 @@ def _loaded(connection: Connection, dataset_id: int, day: str, which: Any) -> li
         return []
     spent = _spent(connection, dataset_id, None if which is None else [row.name for row in rows], day)
     return [
-        Allowance(
-            analyst=row.analyst,
-            purpose=row.purpose,
-            cap=Nano(row.cap),
-            per_day=None if row.per_day is None else Nano(row.per_day),
-            spent=Nano(spent.get((ALLOWANCE, row.name), 0)),
-            day=day,
-            spent_today=Nano(spent.get((DAILY, day_name(day, row.name)), 0)),
-            granted_at=row.granted_at,
-            granted_by=row.granted_by,
-            number=int(row.id),
-        )
+        _allowance(row, day, spent.get((ALLOWANCE, row.name), 0), spent.get((DAILY, day_name(day, row.name)), 0))
         for row in rows
     ]
+
+
+def _allowance(row: Row[Any], day: str, spent: int, spent_today: int) -> Allowance:
+    return Allowance(
+        analyst=row.analyst,
+        purpose=row.purpose,
+        cap=Nano(row.cap),
+        per_day=None if row.per_day is None else Nano(row.per_day),
+        spent=Nano(spent),
+        day=day,
+        spent_today=Nano(spent_today),
+        granted_at=row.granted_at,
+        granted_by=row.granted_by,
+        number=int(row.id),
+    )
+
+
+def _held(limit: Limit) -> int | None:
+    """What the line of a cap says: what was granted, or what is spent where that is more."""
+    return None if limit.cap is None else max(limit.cap, limit.spent)
 
 
 def _spent(connection: Connection, dataset_id: int, names: list[str] | None, day: str) -> dict[tuple[str, str], int]:
@@ -81,7 +127,7 @@ def settle(connection: Connection, dataset_id: int, own: Iterable[Limit]) -> Non
             row = {"dataset_id": dataset_id, "kind": limit.kind, "name": limit.name, "cap": limit.cap, "spent": 0}
             connection.execute(insert(table).values(row))
             continue
-        cap = None if limit.cap is None else max(limit.cap, found.spent)
+        cap = _held(replace(limit, spent=Nano(found.spent)))
         if cap != found.cap:
             connection.execute(update(table).where(*here).values(cap=cap))
 

@@ -7,11 +7,12 @@ last one counts. `lowers` says which choices take something away: those bind bef
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import CompoundSelect, Connection, Select, delete, func, insert, select
 
 from sfumato.ledger import log, log_leaves, schema
 from sfumato.ledger.packing import CHUNK, squeeze, widen
@@ -109,14 +110,15 @@ def read(connection: Connection, dataset_id: int, only: int | None = None) -> tu
     `only` leaves out most of what is not about one person: their place, or the first byte of their hash less 256.
     """
     table = schema.choices
-    query = select(table.c.id, table.c.entries).where(table.c.dataset_id == dataset_id)
+    mine = select(table.c.id, table.c.entries).where(table.c.dataset_id == dataset_id)
+    query: Select[Any] | CompoundSelect[Any] = mine
     if only is not None:
         # Two searches, each by an index: of single choices, of which there may be very many, and of lists.
-        single = query.where(table.c.first == only, table.c.first == table.c.last)
-        several = query.where(table.c.first < table.c.last, table.c.first <= only, table.c.last >= only)
+        single = mine.where(table.c.first == only, table.c.first == table.c.last)
+        several = mine.where(table.c.first < table.c.last, table.c.first <= only, table.c.last >= only)
         query = single.union_all(several)
     last, parts = 0, [none()]
-    for number, entries in sorted(connection.execute(query)):
+    for number, entries in sorted(connection.execute(query), key=itemgetter(0)):
         last = int(number)
         parts.append(_choices(bytes(entries)))
     columns = zip(*((p.people, p.known, p.grants, p.tiers, p.caps) for p in parts), strict=True)

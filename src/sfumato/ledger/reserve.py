@@ -10,7 +10,7 @@ spent. There is no way back from *reserved* but to *committed* or *failed*.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, insert, or_, select, update
@@ -30,7 +30,7 @@ from sfumato.ledger import (
     schema,
     states,
 )
-from sfumato.ledger.allowance import OWN, both_or_none, name_of
+from sfumato.ledger.allowance import Allowance, both_or_none, name_of
 from sfumato.ledger.caps import Caps
 from sfumato.ledger.database import Store
 from sfumato.ledger.records import Reservation
@@ -67,7 +67,10 @@ def read_caps(
     Of allowances only those of the pairs of analyst and purpose in `own`. Ledgers of an older format have no `lives`.
     """
     menu = menus.load(connection, dataset_id) if lives else None
-    return _standing(connection, dataset_id, dataset, menu, own, clock.now())
+    now = clock.now()
+    return _standing(
+        connection, dataset_id, dataset, menu, allowances.load(connection, dataset_id, own, clock.day_of(now)), now
+    )
 
 
 def _standing(
@@ -75,11 +78,11 @@ def _standing(
     dataset_id: int,
     dataset: str,
     menu: Menu | None,
-    own: Collection[allowances.Pair],
+    own: Iterable[Allowance],
     now: str,
 ) -> tuple[Caps, cohorts.Cohorts | State | None]:
     found = limits.shared(connection, dataset_id)
-    for allowance in allowances.load(connection, dataset_id, own, clock.day_of(now)):
+    for allowance in own:
         found += allowance.limits
     if menu is not None:
         everybody = states.load(connection, dataset_id).entered(clock.period_of(menu.period, now))
@@ -104,8 +107,8 @@ def reserve(
     """See `sfumato.ledger.Ledger.reserve`."""
     asked_for = canonical(request)
     both_or_none(analyst, purpose)
-    own = () if analyst is None or purpose is None else ((analyst, purpose),)
-    for pair in own:
+    pair = None if analyst is None or purpose is None else (analyst, purpose)
+    if pair is not None:
         name_of(*pair)
     for given, what in ((recipient, "a recipient"), (name, "a release"), (by, "whoever asks")):
         if given is not None:
@@ -119,6 +122,7 @@ def reserve(
         if menu is not None:
             _bound(connection, dataset_id, dataset, menu, charge, standing)
         now = clock.now()  # once, under the lock: the day that is charged is that of the release
+        own, stale = ([], []) if pair is None else allowances.one(connection, dataset_id, pair, clock.day_of(now))
         caps, group = _standing(connection, dataset_id, dataset, menu, own, now)
         price = caps.check(charge, recipient, analyst=analyst, purpose=purpose)
         row = {
@@ -134,7 +138,7 @@ def reserve(
         }
         added = insert(schema.releases).values(row).returning(schema.releases.c.id)
         release_id = int(connection.execute(added).scalar_one())
-        allowances.settle(connection, dataset_id, [limit for limit in caps.limits if limit.kind in OWN])
+        allowances.settle(connection, dataset_id, stale)
         lines = limits.charge_limits(connection, dataset_id, release_id, price.limits)
         charged: list[log.Row] = []
         turned: list[log.Row] | None = None

@@ -36,7 +36,7 @@ _KEPT = (
 _FIELDS = {"kind", "version", "at", *_KEPT, "earlier", "lines", "checkpoint", "signature"}
 _LINE = {
     *("release", "name", "recipient", "at", "state", "epoch", "tier"),
-    *("grant", "charged", "kind", "columns", "where", "purpose"),
+    *("grant", "charged", "kind", "columns", "where", "purpose", "by"),
 }
 
 

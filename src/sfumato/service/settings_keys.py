@@ -61,7 +61,7 @@ SECTIONS: Final[dict[str, tuple[Key, ...]]] = {
             list(Settings.allowed_hosts),
         ),
         Key("proxies", "texts", "Addresses of proxies in front of it, whose X-Forwarded-For is believed.", []),
-        Key("secure_cookies", "flag", "Cookies need HTTPS; off only for trying things out on one machine.", True),
+        Key("secure_cookies", "flag", "Whether cookies need HTTPS; must be true once base_url begins with https://.", True),
         _whole("slot", "Seconds between the moments at which answers are told.", 1, 86_400),
         _whole("longest", "Seconds that a release may run.", 1, 7 * 86_400),
         _whole("session_idle", "Seconds after which a session that was not used ends.", 60, 7 * 86_400),
@@ -134,7 +134,8 @@ def _lines() -> Iterator[str]:
         for key in keys:
             shown = key.name in ("state", "base_url", "secure_cookies")
             yield f"# {key.words}"
-            yield f"{'' if shown and not optional else '# '}{key.name} = {_value(key)}"
+            value = "false" if key.name == "secure_cookies" else _value(key)  # the example's base_url is without HTTPS
+            yield f"{'' if shown and not optional else '# '}{key.name} = {value}"
     yield ""
     yield "# The private tables that custodians may register, by name. Nobody can name a place through the service."
     yield "# [sources.clinic]"

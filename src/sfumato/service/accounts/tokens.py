@@ -1,7 +1,7 @@
 """Tokens for programs: shown once, kept as digests, for some actions, for a time.
 
 A token never does more than its account may, and never what makes a thief's stay longer: other tokens, the password, the
-second factor.
+second factor, accounts (whose codes set passwords, its own account's too).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sfumato.service.store.database import record
 PREFIX: Final = "sfu_"
 LONGEST_DAYS: Final = 365
 MOST: Final = 50
-NEVER: Final = frozenset({"tokens.manage", "password.change", "second_factor.manage", "session.end"})
+NEVER: Final = frozenset({"tokens.manage", "password.change", "second_factor.manage", "session.end", "accounts.manage"})
 """Actions that need a session."""
 _tokens, _accounts = schema.tokens, schema.accounts
 
@@ -32,7 +32,7 @@ def scopes_of(role: Role) -> frozenset[str]:
     """The actions that a token of this role may have.
 
     >>> sorted(scopes_of("administrator"))
-    ['accounts.manage', 'keys.read', 'keys.rotate', 'session.read', 'settings.read']
+    ['keys.read', 'keys.rotate', 'session.read', 'settings.read']
     """
     return frozenset(action for action in ACTIONS if may(role, action) and action not in NEVER)
 

@@ -10,6 +10,7 @@ from sfumato.service.accounts.recognising import check_origin, cookie_name
 from sfumato.service.accounts.sessions import Started
 from sfumato.service.context import Service
 from sfumato.service.http.access import Here
+from sfumato.service.http.addresses import counted_address
 
 SESSION: Final = "sfumato"
 ON_THE_WAY: Final = "sfumato-oidc"
@@ -47,8 +48,8 @@ def had(service: Service, request: Request) -> str | None:
 
 
 def address_of(request: Request) -> str:
-    """Where a request comes from; behind a proxy the server has put the client's address there."""
-    return request.client.host if request.client is not None else "unknown"
+    """Where a request comes from."""
+    return counted_address(request.client)
 
 
 def _own_site(request: Request, service: Here) -> str:

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.service.context import Service
 from sfumato.service.http import idempotency
+from sfumato.service.http.addresses import counted_address
 from sfumato.service.http.problems import UNFORESEEN, answer
 from sfumato.service.http.readable import fault_of_address, fault_of_json
 from sfumato.service.http.throttle import Throttle
@@ -31,6 +32,7 @@ SECURITY_HEADERS: Final[dict[str, str]] = {
 LARGER_BODIES: Final[list[tuple[re.Pattern[str], int]]] = [(re.compile(r"/v1/datasets/[^/]{1,80}/people"), 8_388_608)]
 """Addresses that take more than the limit for bodies, and how many bytes."""
 _PROBES = frozenset({"/healthz", "/readyz"})  # whoever asks whether the service lives may know its address only
+_SHORT = 65_536
 _ADDRESS_SHARE = 4  # one address may be a house full of people
 
 
@@ -74,7 +76,7 @@ class Guard:
             self._check_address(scope, headers)
             self._check_rate(scope, headers)
             body = await self._body(scope, headers, receive)
-            fault = fault_of_json(body) if _is_json(headers) else None
+            fault = await _fault_of(body) if _is_json(headers) else None
             if fault is not None:
                 raise _RefusedError(422, f"{fault}; send it without")
         except _RefusedError as refused:
@@ -96,7 +98,7 @@ class Guard:
             raise _RefusedError(422, f"{fault}; send it without")
 
     def _check_rate(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        address = (scope.get("client") or ("unknown", 0))[0]
+        address = counted_address(scope.get("client"))
         wait = self._addresses.wait(address)
         shown = headers.get(b"authorization", b"") + headers.get(b"cookie", b"")
         if not wait:
@@ -206,6 +208,11 @@ class _Keeping:
             await to_thread.run_sync(idempotency.finish, self._service, begun, status, body)
             for held in self._held:
                 await self._send(held)
+
+
+async def _fault_of(body: bytes) -> str | None:
+    """A long body is looked at beside the others' requests, not before them."""
+    return fault_of_json(body) if len(body) <= _SHORT else await to_thread.run_sync(fault_of_json, body)
 
 
 def _headers_of(scope: Scope) -> dict[bytes, bytes]:

@@ -14,7 +14,7 @@ from sfumato.releases.statements import statement_page
 from sfumato.service.accounts import codes
 from sfumato.service.accounts.joining import checked_code
 from sfumato.service.http.access import Caller, Here, allowed
-from sfumato.service.http.paging import Listed, Page, packed, page
+from sfumato.service.http.paging import Asked, Listed, Page, packed, page
 from sfumato.service.http.person_models import (
     Chosen,
     Code,
@@ -88,12 +88,7 @@ def my_receipt(
     format: Format = None,
 ) -> Any:
     """What was spent on me: by which release, for whom, for what purpose, when. As JSON in pages, or as a page to read."""
-    before = None
-    if asked.before is not None:
-        (before,) = asked.before if len(asked.before) == 1 else (None,)
-        if not isinstance(before, int) or before < 1:
-            raise ProblemError(422, "`before` is not a page of this receipt; send the `older` of the page before it")
-    found = telling.receipt(service, caller.id, dataset, limit=asked.limit, before=before)
+    found = telling.receipt(service, caller.id, dataset, limit=asked.limit, before=_release_in(asked))
     if _wants_html(request, format):
         return HTMLResponse(receipt_page(found), headers=_PAGE_HEADERS)
     lines = [line.to_dict() for line in reversed(found.lines)]
@@ -173,6 +168,16 @@ def my_statement(
     name = f"statement-{body['at'].replace(':', '')}.json"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     return JSONResponse(body, headers=headers)
+
+
+def _release_in(asked: Asked) -> int | None:
+    """The release before which a page of a receipt is wanted."""
+    if asked.before is None:
+        return None
+    (number, *more) = asked.before
+    if more or not isinstance(number, int) or number < 1:
+        raise ProblemError(422, "`before` is not a page of this receipt; send the `older` of the page before it")
+    return number
 
 
 def _wants_html(request: Request, format: str | None) -> bool:

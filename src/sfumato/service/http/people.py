@@ -57,8 +57,7 @@ def close_epoch(
     caller: Annotated[Caller, allowed("people.epoch")], service: Here, dataset: DatasetPath, sent: EpochSent
 ) -> EpochShown:
     """Close an epoch: everything that waits comes into force."""
-    day = None if sent.next is None else sent.next.isoformat()
-    return EpochShown.model_validate(bringing.close_epoch(service, caller.id, dataset, day))
+    return EpochShown.model_validate(bringing.close_epoch(service, caller.id, dataset, sent.next))
 
 
 @router.put("/datasets/{dataset}/epochs/next")
@@ -66,5 +65,4 @@ def announce(
     caller: Annotated[Caller, allowed("people.epoch")], service: Here, dataset: DatasetPath, sent: EpochSent
 ) -> NextEpoch:
     """Say when the next epoch is to be, or take it back."""
-    day = None if sent.next is None else sent.next.isoformat()
-    return NextEpoch.model_validate(bringing.announce(service, caller.id, dataset, day))
+    return NextEpoch.model_validate(bringing.announce(service, caller.id, dataset, sent.next))

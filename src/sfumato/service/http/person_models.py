@@ -6,7 +6,7 @@ from datetime import date
 from typing import Annotated, Any
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 MOST_BROUGHT = 10_000
 MOST_INVITED = 500
@@ -18,6 +18,13 @@ Identifier = (
     Annotated[str, StringConstraints(min_length=1, max_length=200)]
     | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
 )
+
+
+def _day(text: str) -> str:
+    return date.fromisoformat(text).isoformat()
+
+
+Day = Annotated[str, StringConstraints(max_length=10, pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_day)]
 
 
 class Sent(BaseModel):
@@ -89,7 +96,7 @@ class InvitedSent(Sent):
 class EpochSent(Sent):
     """The epoch to close, and the day (UTC) of the one after it, if it is known."""
 
-    next: date | None = None
+    next: Day | None = None
 
 
 class HowSure(BaseModel):
@@ -174,6 +181,7 @@ class UseOfMe(BaseModel):
     release: int
     name: str | None
     recipient: str | None
+    by: str | None
     purpose: str | None
     at: str
     state: str

@@ -19,7 +19,7 @@ from sfumato.service.store import schema
 
 router = APIRouter(tags=["plans"])
 PlanId = Annotated[str, Path(min_length=1, max_length=100, description="the plan's identifier")]
-DatasetName = Annotated[str, Field(pattern=DATASET_NAME)]
+DatasetName = Annotated[str, Field(max_length=80, pattern=DATASET_NAME)]
 State = Literal["draft", "submitted", "approved", "refused", "withdrawn", "run"]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
 from sfumato.errors import BudgetError, LedgerError, PrivacyError, SfumatoError
@@ -75,6 +76,10 @@ def install(app: FastAPI) -> None:
     def _refused(_: Request, error: SfumatoError) -> JSONResponse:
         status = 503 if isinstance(error, LedgerError) else 409 if isinstance(error, BudgetError | PrivacyError) else 422
         return answer(status, str(error), kind=type(error).__name__)
+
+    @app.exception_handler(OperationalError)
+    def _no_database(_: Request, error: OperationalError) -> JSONResponse:
+        return answer(503, "the service's database does not answer; try again in a moment", {"Retry-After": "5"})
 
     @app.exception_handler(RequestValidationError)
     def _unreadable(_: Request, error: RequestValidationError) -> JSONResponse:

@@ -107,9 +107,9 @@ def one_file(
 
 @router.get("/releases/{release_id}/bundle", response_class=StreamingResponse, responses=_BYTES)
 def bundle(service: Here, caller: Reader, release_id: ReleaseId) -> StreamingResponse:
-    """All files of a release with its certificate, as a ZIP file."""
+    """All files of a release with its certificate, and the public keys to check it with, as a ZIP file."""
     row = released.found(service, caller, release_id)
-    return _download(released.bundle_of(service, row, {}), f"{row.name}.zip")
+    return _download(released.bundle_of(service, row, {"keys.json": {"keys": service.keys.public()}}), f"{row.name}.zip")
 
 
 def _told(row: Row[Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class DatasetGiven(BaseModel):
     """A dataset to register: a source by its name, a schema in TOML, the keys of [people], and caps."""
 
     model_config = ConfigDict(extra="forbid")
-    name: Annotated[str, Field(pattern=datasets.DATASET_NAME)]
+    name: Annotated[str, Field(max_length=80, pattern=datasets.DATASET_NAME)]
     source: Line
     schema_: Annotated[str, Field(alias="schema", min_length=1, max_length=500_000)]
     people: Tables | None = None

@@ -91,12 +91,12 @@ def file_of(service: Service, row: Row[Any], name: str) -> IO[bytes]:
 
 
 def bundle_of(service: Service, row: Row[Any], beside: Mapping[str, Any]) -> IO[bytes]:
-    """All files of a release with its certificate in a ZIP file, and JSON texts `beside` them."""
+    """All files of a release with its certificate in a folder of a ZIP file, and JSON texts `beside` that folder."""
     names = [CERTIFICATE, *sorted(certificate_of(service, row)["files"])]
     made: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - whoever sends it closes it
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in names:
-            with file_of(service, row, name) as file, archive.open(_entry(name), "w") as into:
+            with file_of(service, row, name) as file, archive.open(_entry(f"release/{name}"), "w") as into:
                 while piece := file.read(_PIECE):
                     into.write(piece)
         for name, value in beside.items():

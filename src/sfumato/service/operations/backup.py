@@ -24,6 +24,7 @@ import json
 import os
 import shutil
 import sqlite3
+import tempfile
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,6 +164,7 @@ def restore(settings: Settings, backup: Backup) -> None:
             f"the backup is without keys, and {settings.keys} holds none: put their copy there first. With new keys nobody "
             "of the ledger could be found again"
         )
+    _check_witness(settings, backup)
     _put(backup.folder / LEDGER, ledger)
     kept = backup.folder / "state"
     for path in sorted(p for p in kept.rglob("*") if p.is_file()):
@@ -170,6 +172,19 @@ def restore(settings: Settings, backup: Backup) -> None:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         _put(path, target)
     _put(backup.folder / SERVICE, database)
+
+
+def _check_witness(settings: Settings, backup: Backup) -> None:
+    """Refuse a ledger that is older than the checkpoints in the state folder, before anything is put back."""
+    from sfumato.ledger import Ledger
+    from sfumato.ledger.signing import Keys
+    from sfumato.service.witness import Witness
+
+    with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
+        copy, signing = Path(folder) / LEDGER, settings.keys / "signing"
+        shutil.copyfile(backup.folder / LEDGER, copy)
+        ledger = Ledger.open(copy, create=False, key=settings.keys / "people.key", keys=signing)
+        Witness.opened(settings.state, Keys.opened(signing)).check(ledger)
 
 
 def on_sqlite(place: str) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 DATASET: Final = "clinic"
 PURPOSE: Final = "research"
-PATIENTS: Final = 2_000
 CONFIG = """\
 # The configuration of `sfumato serve --demo`: short slots, cheap passwords, no HTTPS. Not for real people.
 
@@ -51,8 +50,8 @@ PEOPLE: Final = {
     "period": "year",
     "per_period": {"strict": "0.005", "standard": "0.1", "open": "0.5"},
 }
-READY: Final = [{"name": "over65", "kind": "count", "where": "age >= 65", "share": "0.1"}]
-QUEUED: Final = [
+READY: Final[list[dict[str, Any]]] = [{"name": "over65", "kind": "count", "where": "age >= 65", "share": "0.1"}]
+QUEUED: Final[list[dict[str, Any]]] = [
     {"name": "ages", "kind": "histogram", "columns": ["age"], "share": "0.1"},
     {"name": "stay", "kind": "mean", "column": "stay", "share": "0.05"},
 ]
@@ -92,15 +91,15 @@ class Demo:
     accounts: tuple[DemoAccount, ...]
 
 
-def demo_service(folder: Path, *, patients: int = PATIENTS) -> Demo:
-    """Make the clinic in a folder, or find it there.
+def demo_service(folder: Path, written: Callable[[Path], tuple[Sequence[tuple[str, str]], str]]) -> Demo:
+    """Make the demo in a folder, or find it there.
 
     Parameters
     ----------
     folder : Path
         For the patients, the configuration and the state.
-    patients : int
-        How many there are.
+    written : callable
+        Writes the clinic to a folder, and says who chose which tier, and the schema: the service opens no table.
 
     Returns
     -------
@@ -111,10 +110,10 @@ def demo_service(folder: Path, *, patients: int = PATIENTS) -> Demo:
         return Demo(config, tuple(DemoAccount(**one) for one in json.loads(kept.read_text(encoding="utf-8"))))
     previewing.workers().warm()  # while the patients are written
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    people = _written(folder / "clinic", patients)
+    people, schema = written(folder / "clinic")
     config.write_text(CONFIG, encoding="utf-8")
     service = Service.opened(Settings.read(config, {}, places=False))
-    accounts = tuple(_furnished(service, people, (folder / "clinic" / "clinic.toml").read_text(encoding="utf-8")))
+    accounts = tuple(_furnished(service, people, schema))
     handle = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         json.dump([asdict(account) for account in accounts], file, indent=1)
@@ -130,18 +129,7 @@ def code_now(account: DemoAccount) -> str:
     return totp.code_at(secret, totp.step_at(now()))
 
 
-def _written(folder: Path, patients: int) -> list[tuple[str, str]]:
-    """The files of the clinic; who chose which tier."""
-    import pyarrow.parquet as pq
-
-    from sfumato.demo import write_clinic
-
-    write_clinic(folder, patients=patients)
-    roster = pq.read_table(folder / "roster.parquet")
-    return list(zip(map(str, roster["patient"].to_pylist()), roster["consent"].to_pylist(), strict=True))
-
-
-def _furnished(service: Service, people: list[tuple[str, str]], schema: str) -> Iterator[DemoAccount]:
+def _furnished(service: Service, people: Sequence[tuple[str, str]], schema: str) -> Iterator[DemoAccount]:
     code = keeping.first_administrator(service, "root")
     administrator = _password()
     joining.set_password(service, code, administrator, _HERE)

@@ -73,7 +73,9 @@ def _faults(service: Service, row: Any) -> list[str]:
         digest = hashlib.sha256((folder / "certificate.json").read_bytes()).hexdigest()
         if digest != row.digest:
             found.append("its certificate is another one than was written down")
-        found += [f"{check.what}: {check.found}" for check in verify(folder).checks if not check.holds]
+        found += [
+            f"{check.what}: {check.found}" for check in verify(folder, keys=service.keys.public()).checks if not check.holds
+        ]
     except OSError:
         found.append("its folder is lost")
     except SfumatoError as error:

@@ -180,7 +180,7 @@ def _bare(name: str | None, level: int) -> dict[str, Any]:
 
 def _chosen(connection: Connection, dataset_id: str, marks: Sequence[str]) -> set[str]:
     """Which of these people have chosen for themselves."""
-    table, found = schema.subjects, set()
+    table, found = schema.subjects, set[str]()
     for start in range(0, len(marks), _AT_ONCE):
         query = select(table.c.digest).where(table.c.dataset_id == dataset_id, table.c.chosen_at.is_not(None))
         found.update(connection.execute(query.where(table.c.digest.in_(marks[start : start + _AT_ONCE]))).scalars())

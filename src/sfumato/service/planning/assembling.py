@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -148,6 +149,7 @@ def _table(given: Any) -> Any:
     return tuple(given) if isinstance(given, list) else given
 
 
+@lru_cache(maxsize=32)
 def schema_given(text: str) -> Schema:
     """The schema of a TOML text; a list of values in a file is refused, wherever the text says that it lies."""
     document = parse_toml(text, "the schema")

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from sfumato.service.settings import Settings
 
 WORKERS: Final = 2
-MOST_WAITING: Final = 32
+MOST_WAITING: Final = 16
+"""Fewer than the threads that answer requests: whoever previews much leaves some to the others."""
 START_SECONDS: Final = 120.0
 _LARGEST: Final = 64_000_000
 COMMAND: Final = (sys.executable, "-m", "sfumato.service.planning.worker")
@@ -171,7 +172,8 @@ class Workers:
         """
         limits = settings.limits
         said = {"seconds": limits.preview_seconds, "gigabytes": round(limits.preview_bytes / 2**30, 3)}
-        message = {"do": what, "settings": plain_settings(settings), "bytes": limits.preview_bytes, "with": given}
+        message: dict[str, Any] = {"do": what, "settings": plain_settings(settings), "with": given}
+        message |= {"bytes": limits.preview_bytes, "seconds": limits.preview_seconds}
         worker = self._take(2 * limits.preview_seconds)
         try:
             reply = worker.ask(message, limits.preview_seconds)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ def told(
         Whose allowance would be charged, and for what.
     """
     whose: dict[str, Any] = {"analyst": analyst, "purpose": purpose}
+    _ledger(plan.ledger)
     seen = preview(plan, **whose)
     paying = [p for p in seen if p.foreseen is None or not (p.foreseen.refusal or p.foreseen.paid)]
     total = sum(int(p.chosen.charge.total) for p in paying)
@@ -64,6 +66,12 @@ def told(
         }
     )
     return found
+
+
+@lru_cache(maxsize=8)
+def _ledger(location: str) -> Ledger:
+    """The ledger, held by the worker: what SQL was compiled for it stays compiled, also for whoever opens it beside."""
+    return Ledger.open(location, create=False)
 
 
 def _release(priced: Priced) -> dict[str, Any]:
@@ -107,7 +115,7 @@ def _together(paying: Sequence[Priced], total: int) -> str:
 def _left(plan: AssembledPlan, paying: Sequence[Priced], whose: dict[str, Any]) -> dict[str, Any]:
     """Every cap with what is left now and after the plan, and every tier with what it loses."""
     roster = plan.roster()
-    ledger = Ledger.open(plan.ledger, create=False)
+    ledger = _ledger(plan.ledger)
     before = ledger.caps(plan.dataset, **whose)
     if isinstance(roster, LivingRoster):
         capped = ledger.attributes(plan.dataset)

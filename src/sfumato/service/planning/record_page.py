@@ -38,7 +38,8 @@ def _lines(record: Mapping[str, Any]) -> Iterator[str]:
     yield f"- Whom it protects: {plain(one)}"
     yield f"- Purposes: {plain(', '.join(record['purposes']) or 'none granted')}"
     checkpoint = record["checkpoint"]
-    yield f"- Log: {checkpoint['size']} entries, root {checkpoint['root']}"
+    if checkpoint is not None:
+        yield f"- Log: {checkpoint['size']} entries, root {checkpoint['root']}"
     yield from _columns(dataset["columns"])
     yield from _people(record)
     yield from _caps(record["spent"])

@@ -11,11 +11,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import struct
 import sys
 from typing import Any, BinaryIO, Final
 
 LENGTH: Final = struct.Struct(">I")
+ALONE: Final = 5
+"""Seconds beyond its time after which a process ends itself."""
 
 
 def read(stream: BinaryIO) -> Any | None:
@@ -98,10 +101,12 @@ def main() -> None:
     while (message := read(source)) is not None:
         if baseline:
             limit(baseline + message["bytes"])
+        signal.alarm(message["seconds"] + ALONE)  # ends the process, where whoever asked is gone
         try:
             made = packed(answer(message))
         except (MemoryError, ValueError):
             made = packed({"error": "memory"})
+        signal.alarm(0)
         view = memoryview(made)
         while view:
             view = view[out.write(view) :]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sfumato.errors import SfumatoError
+from sfumato.releases.kinds import all_kinds
 from sfumato.service.context import Service
 from sfumato.service.jobs.queue import LEASE
 from sfumato.service.operations.logs import log_json
@@ -58,6 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGINT, stop)
     for module in READY:
         import_module(module)
+    all_kinds()
     if given.with_parent:
         threading.Thread(target=_until_alone, daemon=True).start()
     runner.run()

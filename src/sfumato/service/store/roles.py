@@ -19,7 +19,7 @@ from sqlalchemy import Connection, text
 
 from sfumato.errors import InputError
 from sfumato.ledger import schema as ledger_schema
-from sfumato.service.store import schema
+from sfumato.service.store import migrations, schema
 
 WEB: Final = "sfumato_web"
 RUNNER: Final = "sfumato_runner"
@@ -92,6 +92,7 @@ def statements(private: Sequence[str], *, within: str = "public") -> Iterator[st
         yield f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema_name} TO {RUNNER}"
     for table in schema.metadata.sorted_tables:
         yield from _granted(within, table.name, WEB_MAY.get(table.name), RUNNER_MAY.get(table.name))
+    yield from _granted(within, migrations.TABLE, _READ, _READ)
     for table in ledger_schema.metadata.sorted_tables:  # whose own triggers keep what was written from being changed
         may = _ALL if table is ledger_schema.choices else _CHANGE  # choices wait until an epoch has taken them
         yield from _granted(within, table.name, may, may)

@@ -110,6 +110,15 @@ def upgrade() -> None:
     )
     op.create_index("service_tokens_pages", "service_tokens", ["account_id", "created_at", "id"], unique=False)
     op.create_table(
+        "service_announcements",
+        sa.Column("dataset_id", sa.Text(), nullable=False),
+        sa.Column("next_epoch", sa.Text(), nullable=False),
+        sa.Column("announced_by", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["announced_by"], ["service_accounts.id"]),
+        sa.ForeignKeyConstraint(["dataset_id"], ["service_datasets.id"]),
+        sa.PrimaryKeyConstraint("dataset_id"),
+    )
+    op.create_table(
         "service_invitations",
         sa.Column("digest", sa.Text(), nullable=False),
         sa.Column("role", sa.Text(), nullable=False),
@@ -185,15 +194,6 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["dataset_id"], ["service_datasets.id"]),
         sa.PrimaryKeyConstraint("account_id", "dataset_id"),
         sa.UniqueConstraint("dataset_id", "digest", name="service_subjects_once"),
-    )
-    op.create_table(
-        "service_announcements",
-        sa.Column("dataset_id", sa.Text(), nullable=False),
-        sa.Column("next_epoch", sa.Text(), nullable=False),
-        sa.Column("announced_by", sa.Text(), nullable=False),
-        sa.ForeignKeyConstraint(["announced_by"], ["service_accounts.id"]),
-        sa.ForeignKeyConstraint(["dataset_id"], ["service_datasets.id"]),
-        sa.PrimaryKeyConstraint("dataset_id"),
     )
     op.create_table(
         "service_decisions",
