@@ -1,8 +1,8 @@
 """Previews, receipts and choices over HTTP, at a service that runs as a process of its own.
 
 The dataset has a living roster of five tiers. Its people are brought through the interface; the charges on their receipts
-are made in the ledger itself, because what they would be released from does not matter here. A person who is measured has joined
-with an invitation, and every call goes through everything that stands before a route.
+are made in the ledger itself, because what they would be released from does not matter here. A person who is measured has
+joined with an invitation, and every call goes through everything that stands before a route.
 """
 
 from __future__ import annotations
