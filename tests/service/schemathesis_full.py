@@ -1,7 +1,7 @@
-"""More than ten thousand made-up requests, each sent as every role and as nobody: `python tests/service/schemathesis_full.py`.
+"""More than ten thousand made-up requests, as every role and as nobody: `python tests/service/schemathesis_full.py`.
 
-Takes some minutes. Ends with how often each status was answered; a request that breaks something is shown with how to send it
-again, and the run goes on with the next address.
+Takes some minutes. Ends with how often each status was answered; a request that breaks something is shown with how to send
+it again, and the run goes on with the next address.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A flipped byte anywhere in what a recipient downloads: certificate, figures, proof, keys or checkpoint.
+"""A flipped byte anywhere in what a recipient downloads: certificate, figures, proof or checkpoint.
 
 The release was made by the runner, downloaded over HTTP and is checked without the service, as a recipient would.
 """
@@ -17,7 +17,7 @@ from sfumato.errors import SfumatoError
 from sfumato.releases import verify
 from support.service_world import World
 
-FLIPS = 60
+FLIPS = 40
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +57,8 @@ def test_a_flipped_byte_anywhere_is_noticed(downloaded, tmp_path):
     shutil.copytree(downloaded, place)
     believed = []
     for file in sorted(file for file in place.rglob("*") if file.is_file()):
+        if file.name == "keys.json":  # what a recipient trusts to begin with; see below for other keys
+            continue
         right = file.read_bytes()
         step = max(1, len(right) // (FLIPS if file.suffix == ".json" else FLIPS // 6))
         for number in range(step // 2, len(right), step):
