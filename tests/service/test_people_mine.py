@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import insert, select, update
 
+from sfumato.service.jobs.slots import asked_by
 from sfumato.service.people import choosing
 from sfumato.service.store import schema
 from sfumato.service.store.database import now
@@ -155,9 +156,10 @@ def test_how_a_release_ended_is_told_from_its_slot_on(service, client_as, clinic
         connection.execute(
             insert(schema.jobs).values(**job, created_at=now() - 90, taken_at=now() - 61, deliver_at=now() + 500, attempts=1)
         )
-    spend(service)
+    spend(service, by=asked_by("ana", "job_1"))
     (line,) = ann.get("/v1/me/clinic/receipt").json()["items"]
     assert line["state"] == "reserved"
+    assert line["by"] == "ana"
     assert line["charged"] == "0.1"
     assert "its end is not told yet" in ann.get("/v1/me/clinic/receipt?format=html").text
     with service.store.write() as connection:

@@ -1,4 +1,4 @@
-"""How long a person's own calls take with a million people: ``python tests/support/measure_people.py [--postgres] [people]``.
+"""How long a person's own calls take with a million people: ``python tests/support/measure_people.py [--postgres]``.
 
 One application in this process, with its middleware, SQLite files or a PostgreSQL server of its own; 40 releases in the
 ledger; 10,000 single choices that wait for the next epoch, as they do where people choose for themselves.
@@ -33,10 +33,10 @@ from sfumato.service.store import schema
 from sfumato.service.store.database import now
 from support.service_people import linked, make_dataset, spend
 
-RELEASES, WAITING, CALLERS = 40, 10_000, 300
+RELEASES, CALLERS = 40, 300
 
 
-def build(service: Service, people: int) -> list[Caller]:
+def build(service: Service, people: int, waiting: int) -> list[Caller]:
     """A dataset of so many people, and accounts for some of them."""
     made = [Caller(fresh_id("account"), f"person {i}", "person") for i in range(CALLERS)]
     boss = Caller(fresh_id("account"), "custodian", "custodian")
@@ -52,17 +52,17 @@ def build(service: Service, people: int) -> list[Caller]:
         spend(service, share=100)
     for number, caller in enumerate(made):
         linked(service, caller, dataset, number * (people // CALLERS))
-    wait(service, people)
+    wait(service, people, waiting)
     return made
 
 
-def wait(service: Service, people: int) -> None:
+def wait(service: Service, people: int, waiting: int) -> None:
     """Single choices of people who have no account here, each a line of its own as if they had been made one by one."""
     store = service.ledger._store
     with store.write() as connection:
         dataset_id = lock(connection, "clinic")
         key = persons.key_of(connection, store.key, make=False)
-        names = np.arange(1, people, max(1, people // WAITING))
+        names = np.arange(1, people, max(1, people // waiting))
         hashed = persons.hashes(key, "clinic", names.tolist())
         hashed["place"] = persons.places(connection, dataset_id, hashed)
         for one in np.split(hashed, len(hashed)):
@@ -93,27 +93,28 @@ def main() -> None:
     told = argparse.ArgumentParser(description=__doc__)
     told.add_argument("people", nargs="?", type=int, default=1_000_000)
     told.add_argument("--postgres", action="store_true")
+    told.add_argument("--waiting", type=int, default=10_000, help="single choices that wait for the next epoch")
     asked = told.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if asked.postgres:
             from support.postgres import running_server
 
             with running_server() as url:
-                run(Path(folder), asked.people, database=url, ledger=url)
+                run(Path(folder), asked.people, asked.waiting, database=url, ledger=url)
         else:
-            run(Path(folder), asked.people)
+            run(Path(folder), asked.people, asked.waiting)
 
 
-def run(folder: Path, people: int, **places: str) -> None:
+def run(folder: Path, people: int, waiting: int, **places: str) -> None:
     """Measure in one folder."""
     settings = Settings.in_folder(
         folder / "state", base_url="http://testserver", secure_cookies=False, limits=Limits(requests=10**6), **places
     )
     service = Service.opened(settings)
     begun = time.perf_counter()
-    callers = build(service, people)
+    callers = build(service, people, waiting)
     print(
-        f"{people:,} people, {RELEASES} releases, {WAITING:,} choices waiting: built in {time.perf_counter() - begun:.0f} s"
+        f"{people:,} people, {RELEASES} releases, {waiting:,} choices waiting: built in {time.perf_counter() - begun:.0f} s"
     )
     app = create_app(service)
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from sfumato.demo.clinic import SCHEMA
 from sfumato.service.context import Service
-from sfumato.service.settings import Settings, SourceSettings
+from sfumato.service.settings import Limits, Settings, SourceSettings
 
 TIERS = {"a": "0.01", "b": "0.05", "c": "0.2", "d": "0.5", "e": "1"}
 PEOPLE = {"column": "consent", "tiers": TIERS, "counts": {"a": 100, "b": 50, "c": 50, "d": 50, "e": 50}}
@@ -20,12 +25,24 @@ VISITS: dict[str, Any] = {"name": "visits", "source": "visits", "schema": SCHEMA
 REASON = "the figures are needed for the yearly report"
 
 
+@contextmanager
+def schema_on(server: str) -> Iterator[str]:
+    """A schema of its own on a PostgreSQL server, as an address."""
+    name = f"planning_{uuid.uuid4().hex}"
+    plain = server.replace("postgresql+psycopg://", "postgresql://")
+    with psycopg.connect(plain, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+        yield f"{plain}{'&' if '?' in plain else '?'}options=-csearch_path%3D{name}"
+        connection.execute(f"DROP SCHEMA {name} CASCADE")
+
+
 def planning_service(folder: Path, **given: Any) -> Service:
     """A service with three sources, none of which is there: whoever opened one would fail."""
     nowhere = folder / "nowhere"
     sources = {name: SourceSettings(str(nowhere / f"{name}.parquet")) for name in ("patients", "visits", "third")}
     sources["patients again"] = SourceSettings(str(folder / "." / "nowhere" / "patients.parquet"))
-    about = {"sources": sources, "slot": 1, "secure_cookies": False, "base_url": "http://testserver"} | given
+    about: dict[str, Any] = {"sources": sources, "slot": 1, "secure_cookies": False, "base_url": "http://testserver"}
+    about |= {"limits": Limits(preview_seconds=60)} | given  # a busy machine is no reason to fail
     return Service.opened(Settings.in_folder(folder / "state", **about))
 
 

@@ -1,7 +1,7 @@
 """One line for each endpoint: a request that is right, what it names, and what its owner is answered.
 
-A name in the address or in the body (``"{dataset}"``) stands for one's own thing, for the same kind of thing of another of the
-same role, or for one that is not there. Roles in `shared` have nothing that is another's: officers and administrators.
+A name in the address or in the body (``"{dataset}"``) stands for one's own thing, for the same kind of thing of another of
+the same role, or for one that is not there. Roles in `shared` have nothing that is another's: officers and administrators.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ was planted where only others may see it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from sfumato.service.roles import ROLES
+
+NOT_SENT = ("GET /readyz",)
+"""Whose 503 is its answer where no runner runs."""
+
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
@@ -31,8 +36,8 @@ class Tally:
     """How many requests were sent, and how they were answered."""
 
     statuses: Counter[int] = field(default_factory=Counter)
-    answered: Counter[str] = field(default_factory=Counter)
-    """Addresses that gave what was asked for."""
+    answered: Counter[tuple[str, str | None]] = field(default_factory=Counter)
+    """Addresses that gave what was asked for, and to whom."""
 
     @property
     def cases(self) -> int:
@@ -40,37 +45,27 @@ class Tally:
         return sum(self.statuses.values())
 
 
-def fuzz(
-    app: Any,
-    *,
-    headers: Mapping[str, str],
-    known: Mapping[str, Sequence[str]],
-    hidden: Collection[str],
-    allowed: int,
-    refused: int,
-    role: str | None,
-    skip: Collection[str] = (),
-) -> Tally:
-    """Send requests to every address as somebody.
+def operations(world: Any) -> list[Any]:
+    """Every address that is sent something."""
+    schema = schemathesis.openapi.from_asgi("/v1/openapi.json", world.app)
+    found = [operation.ok() for operation in schema.get_all_operations()]
+    return [operation for operation in found if operation.label not in NOT_SENT]
 
-    `known` has names that exist by path parameter, `hidden` the texts that this caller must never see, `allowed` and
-    `refused` say how many requests go to an address that the role may use and to one that it may not.
+
+def fuzz(world: Any, operation: Any, examples: int, tally: Tally) -> None:
+    """Make up requests for an address, and send each of them as every kind of people and as nobody.
+
+    Making them up costs more than sending them, so each is sent by all; whoever may send it does so last.
     """
-    tally = Tally()
-    schema = schemathesis.openapi.from_asgi("/v1/openapi.json", app)
-    for found in schema.get_all_operations():
-        operation = found.ok()
-        if operation.label in skip:
-            continue
-        roles = operation.definition.raw.get("x-roles", (role,))
-        _fuzz_one(operation, tally, headers, known, hidden, allowed if role in roles else refused)
-    return tally
+    roles = operation.definition.raw.get("x-roles", ())
+    callers = sorted((None, *ROLES), key=lambda role: role in roles)
+    _fuzz_one(operation, tally, world, known_names(world), callers, examples)
 
 
-def _fuzz_one(operation: Any, tally: Tally, headers: Any, known: Any, hidden: Collection[str], examples: int) -> None:
+def _fuzz_one(operation: Any, tally: Tally, world: Any, known: Any, callers: Sequence[str | None], examples: int) -> None:
     right = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
     wrong = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
-    names = {name: st.sampled_from(sorted(known[name])) for name in _parameters(operation.path) if known.get(name)}
+    names = {name: st.sampled_from(known[name]) for name in _parameters(operation.path) if known.get(name)}
 
     @settings(
         max_examples=examples,
@@ -83,14 +78,15 @@ def _fuzz_one(operation: Any, tally: Tally, headers: Any, known: Any, hidden: Co
     def send(case: Any, real: dict[str, str], use: bool) -> None:
         if use and isinstance(case.path_parameters, dict):
             case.path_parameters = {**case.path_parameters, **real}
-        answer = case.call(headers=dict(headers))
-        tally.statuses[answer.status_code] += 1
-        if answer.status_code < 300:
-            tally.answered[operation.label] += 1
-        case.validate_response(answer, checks=CHECKS)
-        told = answer.content.decode("utf-8", "replace") + str(dict(answer.headers))
-        leaked = [text for text in hidden if text in told]
-        assert not leaked, f"{operation.label} told {leaked} to {dict(headers)}"
+        for caller in callers:
+            answer = case.call(headers={} if caller is None else {"X-Test-Caller": caller})
+            tally.statuses[answer.status_code] += 1
+            if answer.status_code < 300:
+                tally.answered[operation.label, caller] += 1
+            case.validate_response(answer, checks=CHECKS)
+            told = answer.content.decode("utf-8", "replace") + str(dict(answer.headers))
+            leaked = [text for text in world.hidden_from(caller) if text in told]
+            assert not leaked, f"{operation.label} told {leaked} to {caller}"
 
     send()
 

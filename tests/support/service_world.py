@@ -76,6 +76,7 @@ class World:
         service = Service.opened(
             Settings.in_folder(
                 folder / "state",
+                base_url="http://testserver",
                 sources=sources,
                 slot=2,
                 longest=1,
@@ -186,7 +187,7 @@ class World:
     def client(self, name: str | None) -> TestClient:
         """Somebody's client; ``None`` is nobody."""
         headers = {} if name is None else {"X-Test-Caller": name}
-        return TestClient(self.app, "http://127.0.0.1", raise_server_exceptions=False, headers=headers)
+        return TestClient(self.app, raise_server_exceptions=False, headers=headers)
 
     def send(self, name: str | None, call: Call) -> Any:
         """The answer to a call of somebody."""

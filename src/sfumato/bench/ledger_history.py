@@ -11,14 +11,14 @@ import json
 import statistics
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sqlalchemy import insert, text
 
 from sfumato.bench import not_measured
 from sfumato.bench.ledger_places import DATABASES, fresh, missing
-from sfumato.ledger import Ledger, schema
+from sfumato.ledger import Ledger, log, log_leaves, schema
 from sfumato.ledger.requests import fingerprint_of
 from sfumato.privacy.budgets import RecipientBudgets
 from sfumato.privacy.charge import Charge
@@ -124,6 +124,13 @@ def _recipients(ledger: Ledger, repeats: int) -> float:
     return statistics.median(more)
 
 
+def _leaves(rows: list[dict[str, Any]]) -> Iterator[log.Leaf]:
+    """What the log says of releases with one line each."""
+    for row in rows:
+        yield log_leaves.reserved(row, [{"release_id": row["id"], "kind": "total", "name": "", "nano": COST}], [])
+        yield log_leaves.finished(row)
+
+
 def filled(ledger: Ledger, releases: int) -> None:
     """Write releases that were charged and committed, as many as are asked for."""
     with ledger._store.write() as connection:
@@ -147,6 +154,7 @@ def filled(ledger: Ledger, releases: int) -> None:
                     }
                 )
             connection.execute(insert(schema.releases), rows)
+            log.append_all(connection, 1, _leaves(rows))
         line = f"INSERT INTO ledger_charges SELECT id, 'total', '', {COST} FROM ledger_releases WHERE id >= {first}"
         connection.execute(text(line))
         raised = f"UPDATE ledger_limits SET spent = spent + {COST * releases} WHERE kind = 'total'"

@@ -109,6 +109,8 @@ class Line:
         The columns that the question names.
     purpose : str or None
         What it was for, where an analyst spent an allowance on it.
+    by : str or None
+        Who asked, if they said so.
     """
 
     release: int
@@ -124,6 +126,7 @@ class Line:
     columns: tuple[str, ...]
     where: str | None
     purpose: str | None = None
+    by: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Exact decimals as text."""

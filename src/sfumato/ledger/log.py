@@ -34,11 +34,13 @@ from sfumato.ledger.requests import canonical
 
 Row = tuple[Any, ...]  # the name of a table and the values of its columns
 SALT = 16
+_AT_ONCE = 500
 _ROWS = b"sfumato-ledger-rows-v1\0"
 _CHAIN = b"\2"
 BEGINNING = bytes(merkle.SIZE)
 
 _name = select(schema.datasets.c.name).where(schema.datasets.c.id == bindparam("dataset")).scalar_subquery()
+_ADD = insert(schema.log)
 _LAST = (
     select(schema.log, _name.label("dataset"))
     .where(schema.log.c.dataset_id == bindparam("dataset"))
@@ -120,39 +122,74 @@ def append(connection: Connection, dataset_id: int, leaf: Leaf, *, dataset: str 
 
     `dataset` is its name, asked for only with the first leaf.
     """
+    end = _end(connection, dataset_id, leaf, dataset)
+    end.known |= hashes(connection, dataset_id, [n for n in merkle.needed_to_append(end.size) if n not in end.known])
+    connection.execute(_ADD, end.grown(leaf) | {"dataset_id": dataset_id})
+    return end.size - 1
+
+
+def append_all(connection: Connection, dataset_id: int, leaves: Iterable[Leaf]) -> None:
+    """Write many leaves after those that are there, of which there is at least one: a few statements for all of them."""
+    end, rows = None, []
+    for leaf in leaves:
+        if end is None:
+            end = _end(connection, dataset_id, leaf, None)
+            end.known |= hashes(connection, dataset_id, merkle.nodes_of((0, end.size)))
+        rows.append(end.grown(leaf) | {"dataset_id": dataset_id})
+        if len(rows) == _AT_ONCE:
+            connection.execute(_ADD, rows)
+            rows = []
+    if rows:
+        connection.execute(_ADD, rows)
+
+
+@dataclass
+class _End:
+    """Where a log ends: what one more leaf builds on."""
+
+    dataset: str
+    size: int
+    chain: bytes
+    closed: bool
+    known: dict[Node, bytes]
+
+    def grown(self, leaf: Leaf) -> dict[str, Any]:
+        """The row of one more leaf."""
+        number, salt = self.size, fresh_salt()
+        body = body_of(leaf, self.dataset, salt)
+        hashed = merkle.leaf_hash(body.encode())
+        nodes = merkle.completed(number, hashed, self.known.__getitem__)
+        for level, found in enumerate([hashed, *nodes]):
+            self.known.pop((level, (number >> level) - 1), None)
+            self.known[level, number >> level] = found
+        self.size, self.chain = number + 1, chained(self.chain, hashed)
+        self.closed = self.closed or leaf.kind == "closed"
+        return {
+            "number": number,
+            "kind": leaf.kind,
+            "release_id": leaf.release_id,
+            "body": body,
+            "salt": salt,
+            "leaf": hashed.hex(),
+            "nodes": b"".join(nodes).hex(),
+            "chain": self.chain.hex(),
+            "closed": int(self.closed),
+        }
+
+
+def _end(connection: Connection, dataset_id: int, leaf: Leaf, dataset: str | None) -> _End:
     last = connection.execute(_LAST, {"dataset": dataset_id}).one_or_none()
-    if last is None and leaf.kind != "registered":
-        raise gone()
-    name = last.dataset if last is not None else dataset
-    assert name is not None
-    if last is not None and last.closed and leaf.kind == "reserved":
+    if last is None:
+        if leaf.kind != "registered" or dataset is None:
+            raise gone()
+        return _End(dataset, 0, BEGINNING, closed=False, known={})
+    if last.closed and leaf.kind == "reserved":
         raise LedgerError(
-            f"{name!r} is closed: entries of its log were lost, so nobody can tell what is left of its budgets. Nothing was "
-            "spent; register it under a new name, with budgets that allow for what was released before"
+            f"{last.dataset!r} is closed: entries of its log were lost, so nobody can tell what is left of its budgets. "
+            "Nothing was spent; register it under a new name, with budgets that allow for what was released before"
         )
-    number = 0 if last is None else int(last.number) + 1
-    salt = fresh_salt()
-    body = body_of(leaf, name, salt)
-    hashed = merkle.leaf_hash(body.encode())
-    known: dict[Node, bytes] = {} if last is None else {(0, number - 1): bytes.fromhex(last.leaf)}
-    more = [node for node in merkle.needed_to_append(number) if node not in known]
-    known |= hashes(connection, dataset_id, more)
-    nodes = merkle.completed(number, hashed, known.__getitem__)
-    chain = chained(BEGINNING if last is None else bytes.fromhex(last.chain), hashed)
-    row = {
-        "dataset_id": dataset_id,
-        "number": number,
-        "kind": leaf.kind,
-        "release_id": leaf.release_id,
-        "body": body,
-        "salt": salt,
-        "leaf": hashed.hex(),
-        "nodes": b"".join(nodes).hex(),
-        "chain": chain.hex(),
-        "closed": int(leaf.kind == "closed" or (last is not None and bool(last.closed))),
-    }
-    connection.execute(insert(schema.log).values(row))
-    return number
+    known = {(0, int(last.number)): bytes.fromhex(last.leaf)}
+    return _End(last.dataset, int(last.number) + 1, bytes.fromhex(last.chain), bool(last.closed), known)
 
 
 def chained(before: bytes, leaf: bytes) -> bytes:

@@ -6,6 +6,8 @@ by number, each with its end, the changes of its people, the choices that wait, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sqlalchemy import Connection, select
 
 from sfumato.ledger import clock, log, log_leaves, log_rows, schema
@@ -20,21 +22,24 @@ def build(connection: Connection, found: int) -> None:
 
 def _build(connection: Connection, dataset_id: int, dataset: str, found: int) -> None:
     log.append(connection, dataset_id, log_leaves.registered(connection, dataset_id), dataset=dataset)
+    log.append_all(connection, dataset_id, _leaves(connection, dataset_id))
+    log.append(connection, dataset_id, log_leaves.migrated(connection, dataset_id, found, clock.now()))
+
+
+def _leaves(connection: Connection, dataset_id: int) -> Iterator[log.Leaf]:
     key = log_leaves.people_key(connection)
     if key.rows:
-        log.append(connection, dataset_id, key)
+        yield key
     for each in log_rows.charged(connection, dataset_id):
         release = each.release
         if release["name"] == schema.DEVICE_STATEMENT and release["request"].startswith(schema.DEVICE_BEGINS):
-            log.append(connection, dataset_id, log_leaves.bridged(release, each.lines))
+            yield log_leaves.bridged(release, each.lines)
             continue
-        log.append(connection, dataset_id, log_leaves.reserved(release, each.lines, each.people))
+        yield log_leaves.reserved(release, each.lines, each.people)
         if release["state"] != "reserved":
-            log.append(connection, dataset_id, log_leaves.finished(release))
+            yield log_leaves.finished(release)
     for change in log_rows.changes(connection, dataset_id):
-        leaf = log_leaves.changed(connection, dataset_id, change.row, change.chunks, change.newcomers, None)
-        log.append(connection, dataset_id, leaf)
+        yield log_leaves.changed(connection, dataset_id, change.row, change.chunks, change.newcomers, None)
     waiting = log_rows.waiting(connection, dataset_id)
     if waiting:
-        log.append(connection, dataset_id, log_leaves.chosen(waiting))
-    log.append(connection, dataset_id, log_leaves.migrated(connection, dataset_id, found, clock.now()))
+        yield log_leaves.chosen(waiting)

@@ -130,7 +130,15 @@ def _possible(found: list[Paid], spent: int, *, whole: bool) -> bool:
 
 def _lines(connection: Connection, menu: Menu, found: list[Paid]) -> tuple[Line, ...]:
     table, charges, rows, purposes = schema.releases, schema.charges, {}, {}
-    columns = (table.c.id, table.c.name, table.c.recipient, table.c.reserved_at, table.c.state, table.c.request)
+    columns = (
+        table.c.id,
+        table.c.name,
+        table.c.recipient,
+        table.c.reserved_at,
+        table.c.state,
+        table.c.request,
+        table.c.asked_by,
+    )
     numbers = [paid.release for paid in found]
     for start in range(0, len(numbers), _AT_ONCE):
         some = numbers[start : start + _AT_ONCE]
@@ -142,4 +150,4 @@ def _lines(connection: Connection, menu: Menu, found: list[Paid]) -> tuple[Line,
 
 def _line(release: Any, paid: Paid, tier: str | None, purpose: str | None) -> Line:
     who = (int(release.id), release.name, release.recipient, release.reserved_at, release.state)
-    return Line(*who, paid.epoch, tier, paid.grant, paid.charged, *question(release.request), purpose)
+    return Line(*who, paid.epoch, tier, paid.grant, paid.charged, *question(release.request), purpose, release.asked_by)

@@ -33,7 +33,8 @@ _MINUTE = "LIKE '____-__-__T__:__Z'"
 DEVICE_STATEMENT = "device statement"  # what a release is called that tells of somebody's own device
 DEVICE_BEGINS = '{"bridge":'  # and how its request begins
 _TOLD = text(f"name = '{DEVICE_STATEMENT}'")  # the releases that `sfumato.ledger.bridging` reads again
-_SEVERAL, _LOWERS = text("first < last"), text("lowers > 0")  # choices of many people; and what binds before a release
+_SINGLE, _SEVERAL = text("first = last"), text("first < last")  # choices of one person, or of a list of them
+_LOWERS = text("lowers > 0")  # what binds before a release
 _ID = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER PRIMARY KEY counts up by itself on SQLite
 
 meta = Table(
@@ -178,7 +179,7 @@ choices = Table(
     Column("entries", LargeBinary, nullable=False),
     Column("salt", Text, nullable=False),
     Index("ledger_choices_waiting", "dataset_id", "id"),
-    Index("ledger_choices_single", "dataset_id", "first"),
+    Index("ledger_choices_single", "dataset_id", "first", sqlite_where=_SINGLE, postgresql_where=_SINGLE),
     Index("ledger_choices_ranges", "dataset_id", "first", "last", sqlite_where=_SEVERAL, postgresql_where=_SEVERAL),
     Index("ledger_choices_lowering", "dataset_id", "lowers", sqlite_where=_LOWERS, postgresql_where=_LOWERS),
     sqlite_autoincrement=True,

@@ -132,7 +132,7 @@ def _line(line: Mapping[str, Any]) -> str:
     rows = {
         "used": _amount(line["charged"]),
         "for": line["recipient"] or "everybody",
-        **({"purpose": line["purpose"]} if line["purpose"] else {}),
+        **{word: line[key] for word, key in (("asked by", "by"), ("purpose", "purpose")) if line[key]},
         "when": _when(line["at"]),
         "you granted then": _amount(line["grant"]) + (f" ({line['tier']})" if line["tier"] else ""),
         "number in the books": line["release"],

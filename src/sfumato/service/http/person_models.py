@@ -181,6 +181,7 @@ class UseOfMe(BaseModel):
     release: int
     name: str | None
     recipient: str | None
+    by: str | None
     purpose: str | None
     at: str
     state: str

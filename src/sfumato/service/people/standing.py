@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, select
 
 from sfumato.ledger import Life, Menu, Receipt
 from sfumato.ledger.clock import written
@@ -14,6 +15,7 @@ from sfumato.ledger.state import FAR
 from sfumato.privacy.units import epsilon_text
 from sfumato.service.context import Service
 from sfumato.service.http.problems import ProblemError
+from sfumato.service.jobs.slots import account_of, untold
 from sfumato.service.people.linking import Subject
 from sfumato.service.people.meaning import meaning_of
 from sfumato.service.store import database, schema
@@ -43,26 +45,18 @@ def life_or_none(service: Service, dataset: str) -> tuple[Life, Menu] | None:
     return None if menu is None else (life, menu)
 
 
-def untold_since(connection: Connection, dataset_id: str) -> str | None:
-    """The minute from which on it is not told yet how releases ended: a job that has its slot still before it began then."""
-    jobs = schema.jobs
-    later = or_(jobs.c.deliver_at.is_(None), jobs.c.deliver_at > database.now())
-    begun = select(func.min(jobs.c.taken_at)).where(jobs.c.dataset_id == dataset_id, later, jobs.c.taken_at.is_not(None))
-    first = connection.execute(begun).scalar()
-    return None if first is None else minute_of(first)
-
-
 def minute_of(moment: int) -> str:
     """A moment of the service as the ledger writes it."""
     return written(datetime.fromtimestamp(moment, UTC))
 
 
-def told(receipt: Receipt, since: str | None) -> Receipt:
-    """A receipt that says of no release how it ended before its slot."""
-    if since is None:
-        return receipt
-    lines = tuple(line if line.at < since else replace(line, state="reserved") for line in receipt.lines)
-    return replace(receipt, lines=lines)
+def told(connection: Connection, receipt: Receipt) -> Receipt:
+    """A receipt that says of no release how it ended before its slot, and of whoever asked only their account."""
+    entries = [SimpleNamespace(id=line.release, by=line.by) for line in receipt.lines]
+    hidden = untold(connection, cast("list[Any]", entries), database.now())
+    lines = (replace(line, by=account_of(line.by)) for line in receipt.lines)
+    kept = tuple(replace(line, state="reserved") if line.release in hidden else line for line in lines)
+    return replace(receipt, lines=kept)
 
 
 def menu_shown(menu: Menu) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from sfumato.releases.statements import statement_of
 from sfumato.service.context import Service
 from sfumato.service.http.problems import ProblemError
 from sfumato.service.people.linking import subject_of
-from sfumato.service.people.standing import life_of, minute_of, told, untold_since
+from sfumato.service.people.standing import life_of, minute_of, told
 from sfumato.service.store import database
 
 MOST_LINES: Final = 5_000
@@ -49,7 +49,7 @@ def receipt(service: Service, account_id: str, dataset: str, *, limit: int, befo
         raise ProblemError(409, NOT_THERE) from None
     with service.store.read() as connection:
         # After the lines: a job that ended meanwhile had its slot already, or is still untold.
-        return told(found, untold_since(connection, subject.dataset.id))
+        return told(connection, found)
 
 
 def statement(service: Service, account_id: str, dataset: str) -> tuple[dict[str, Any], Receipt]:
