@@ -159,13 +159,12 @@ def test_names_that_look_alike_are_told_apart(ledger: Ledger) -> None:
             _ask(ledger, "0.1", "odd", analyst="ann", purpose=odd)
 
 
-@pytest.mark.parametrize("epsilon", [-1, "-0.1", "nan", "inf", True, None, "much", 10**30])
-def test_what_is_no_amount_is_refused(ledger: Ledger, epsilon: object) -> None:
-    with pytest.raises(InputError):
-        ledger.allow("clinic", epsilon=epsilon, **ANN)  # type: ignore[arg-type]
-    if epsilon is not None:
+def test_what_is_no_amount_is_refused(ledger: Ledger) -> None:
+    for epsilon in (-1, "-0.1", "nan", "inf", True, "much", 10**30):
         with pytest.raises(InputError):
-            ledger.allow("clinic", epsilon=1, per_day=epsilon, **ANN)  # type: ignore[arg-type]
+            ledger.allow("clinic", epsilon=epsilon, **ANN)
+        with pytest.raises(InputError):
+            ledger.allow("clinic", epsilon=1, per_day=epsilon, **ANN)
     assert ledger.allowances("clinic") == ()
 
 
@@ -187,7 +186,7 @@ def test_a_preview_foresees_allowance_and_day(where: str, ledger: Ledger) -> Non
     assert "no allowance" in str(foresee(None, Caps.of("new", epsilon=1), asks[:1])[0].refusal)
 
 
-def test_32_processes_race_for_the_last_of_an_allowance(where: str, race: Callable[..., list[int]]) -> None:
+def test_16_processes_race_for_the_last_of_an_allowance(where: str, race: Callable[..., list[int]]) -> None:
     ledger = Ledger.open(where)
     ledger.register("clinic", epsilon=100)
     ledger.allow("clinic", epsilon="1", per_day="0.5", **ANN)
@@ -201,37 +200,37 @@ def test_32_processes_race_for_the_last_of_an_allowance(where: str, race: Callab
             return REFUSED
         return SPENT
 
-    codes = Counter(race(spend, 32))
+    codes = Counter(race(spend, 16))
     # The race may begin before midnight and end after it: then the rate is that of two days, and the cap still holds.
     days = {r.reserved_at[:10] for r in ledger.history("clinic")}
     assert codes[SPENT] <= 5 * len(days)
     assert codes[SPENT] >= 5
-    assert codes[SPENT] + codes[REFUSED] == 32
+    assert codes[SPENT] + codes[REFUSED] == 16
     assert ledger.allowances("clinic")[0].spent == codes[SPENT] * 10**8
     ledger.verify("clinic")
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE ledger_limits SET cap = 9000000000 WHERE kind = 'allowance'",
-        "UPDATE ledger_limits SET cap = NULL WHERE kind = 'daily'",
-        "UPDATE ledger_limits SET spent = 0 WHERE kind = 'allowance'",
-        "UPDATE ledger_limits SET cap = 9000000000 WHERE kind = 'total'",
-        "UPDATE ledger_limits SET spent = spent + 9000000000 WHERE kind = 'daily'",
-        "UPDATE ledger_limits SET name = 'gone' WHERE kind = 'daily'",
-        "DELETE FROM ledger_limits WHERE kind = 'allowance'",
-        "INSERT INTO ledger_limits VALUES (1, 'allowance', '[\"bob\", \"care\"]', 9000000000, 0)",
-        "INSERT INTO ledger_limits VALUES (1, 'daily', '2026-11-17 [\"ann\", \"care\"]', NULL, 0)",
-        "UPDATE ledger_allowances SET cap = 9000000000",
-        "DELETE FROM ledger_allowances",
-    ],
-)
-def test_no_statement_widens_an_allowance(ledger: Ledger, statement: str) -> None:
+STATEMENTS = [
+    "UPDATE ledger_limits SET cap = 9000000000 WHERE kind = 'allowance'",
+    "UPDATE ledger_limits SET cap = NULL WHERE kind = 'daily'",
+    "UPDATE ledger_limits SET spent = 0 WHERE kind = 'allowance'",
+    "UPDATE ledger_limits SET cap = 9000000000 WHERE kind = 'total'",
+    "UPDATE ledger_limits SET spent = spent + 9000000000 WHERE kind = 'daily'",
+    "UPDATE ledger_limits SET name = 'gone' WHERE kind = 'daily'",
+    "DELETE FROM ledger_limits WHERE kind = 'allowance'",
+    "INSERT INTO ledger_limits VALUES (1, 'allowance', '[\"bob\", \"care\"]', 9000000000, 0)",
+    "INSERT INTO ledger_limits VALUES (1, 'daily', '2026-11-17 [\"ann\", \"care\"]', NULL, 0)",
+    "UPDATE ledger_allowances SET cap = 9000000000",
+    "DELETE FROM ledger_allowances",
+]
+
+
+def test_no_statement_widens_an_allowance(ledger: Ledger) -> None:
     ledger.allow("clinic", epsilon="0.5", per_day="0.4", **ANN)
     _ask(ledger, "0.3", "one")
-    with pytest.raises(LedgerError), ledger._store.write() as connection:
-        connection.execute(text(statement))
+    for statement in STATEMENTS:
+        with pytest.raises(LedgerError), ledger._store.write() as connection:
+            connection.execute(text(statement))
     ledger.verify("clinic")
     assert _left(ledger) == {("ann", "care"): (200_000_000, 100_000_000)}
 
@@ -351,4 +350,4 @@ class Allowances(RuleBasedStateMachine):
 
 
 TestAllowances = Allowances.TestCase
-TestAllowances.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
+TestAllowances.settings = settings(max_examples=8, stateful_step_count=20, deadline=None)

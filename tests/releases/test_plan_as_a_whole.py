@@ -159,3 +159,25 @@ def test_times_tell_the_minute_and_failures_one_kind(tmp_path, monkeypatch):
         assert pd.Timestamp(text).second == 0
         assert pd.Timestamp(text).microsecond == 0
     assert np.datetime64("2020") < np.datetime64(entry.reserved_at[:16])
+
+
+def test_a_plan_of_an_analyst_is_charged_to_their_allowance_and_refused_without_one(tmp_path):
+    path = clinic.make(tmp_path, clinic.UNIFORM)
+    plan, ann = load(path), {"analyst": "ann", "purpose": "care"}
+    assert "has no allowance" in preview(plan, **ann).refused.foreseen.refusal
+    with pytest.raises(BudgetError, match="has no allowance"):
+        release(plan, **ann)
+    ledger = Ledger.open(tmp_path / "clinic.ledger")
+    ledger.register("clinic", epsilon=plan.epsilon)
+    ledger.allow("clinic", epsilon="0.7", **ann)
+    refused = preview(plan, **ann).refused
+    assert "left for analyst 'ann' and purpose 'care'" in refused.foreseen.refusal
+    with pytest.raises(BudgetError, match="the plan as a whole"):
+        release(plan, **ann)
+    assert ledger.allowances("clinic")[0].spent == 0
+    ledger.allow("clinic", epsilon="0.8", **ann)
+    made = release(plan, **ann)
+    assert (ledger.allowances("clinic")[0].spent, ledger.balance("clinic").total.spent) == (800_000_000, 800_000_000)
+    assert [again.repeated for again in release(plan, **ann)] == [True] * len(made)
+    assert ledger.allowances("clinic")[0].spent == 800_000_000
+    ledger.verify("clinic")

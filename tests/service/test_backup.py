@@ -122,7 +122,6 @@ def test_a_backup_that_is_older_than_the_witness_is_refused(house: House, tmp_pa
 
 
 def test_nothing_is_overwritten(house: House, tmp_path: Path) -> None:
-    house.release()
     made = backup.make(house.settings, tmp_path / "copy", with_keys=True)
     with pytest.raises(InputError, match="is there already"):
         backup.make(house.settings, tmp_path / "copy")
@@ -136,7 +135,6 @@ def test_nothing_is_overwritten(house: House, tmp_path: Path) -> None:
 
 
 def test_a_backup_that_fails_leaves_nothing(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    house.release()
     monkeypatch.setattr(backup, "now", lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         backup.make(house.settings, tmp_path / "copies" / "copy")
@@ -144,7 +142,6 @@ def test_a_backup_that_fails_leaves_nothing(house: House, tmp_path: Path, monkey
 
 
 def test_the_ledger_is_put_back_first(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    house.release()
     made = backup.make(house.settings, tmp_path / "copy", with_keys=True)
     put: list[str] = []
     monkeypatch.setattr(backup, "_put", lambda source, target: put.append(target.name))

@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pandas as pd
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
-import sfumato as sf
 from sfumato.client import AccessError, Client, JobFailedError, Jobs, Releases, RemoteTable, ServiceError, connect
 from sfumato.client.bundle import result_in, unpack
 from sfumato.client.connection import Connection, place
 from sfumato.client.table import exact
 from sfumato.errors import BudgetError, InputError, LedgerError, PrivacyError
+from sfumato.ledger.signing import Keys
 from sfumato.people import Estimate
 from sfumato.releases.session import Table
 from sfumato.releases.verification import verify
@@ -33,7 +32,6 @@ from sfumato.service.http.app import create_app
 from sfumato.service.requesting import granting, preapprovals
 from sfumato.service.runner.loop import Runner
 from sfumato.service.store import schema
-from sfumato.tables import Numeric, Schema
 from support.jobs import Clock, account, approved_plan, clinic, inline, registered
 
 AT = "http://127.0.0.1"
@@ -100,7 +98,30 @@ def test_a_release_is_asked_charged_told_verified_and_of_the_same_type(house: Ho
         (release, _) = client.releases
         assert client.releases.load(release["id"]).value == found.value
         assert [job["state"] for job in client.jobs] == ["finished", "finished"]
-        assert repr(found.value) not in repr(found.receipt)
+        _changed_bundles_are_refused(found, tmp_path / "keys")
+
+
+def _changed_bundles_are_refused(made: Any, elsewhere: Path) -> None:
+    with zipfile.ZipFile(io.BytesIO(made.receipt.bundle)) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    keys = json.loads(files.pop("keys.json"))["keys"]
+
+    def read(files: dict[str, bytes], keys: Any, known: Any = None) -> Any:
+        return result_in(bundle(files, keys), release="r", repeated=False, known=known)
+
+    assert read(files, keys, keys).value == made.value
+    data = json.dumps(json.loads(files["release/data.json"])).encode()
+    for changed in (files | {"release/data.json": data}, files | {"release/more.json": b"{}"}):
+        with pytest.raises(PrivacyError, match="does not verify"):
+            read(changed, keys)
+    other = Keys.opened(elsewhere).public()
+    with pytest.raises(PrivacyError, match="does not verify"):
+        read(files, other)  # signed by somebody else
+    with pytest.raises(PrivacyError, match="not the ones that were given"):
+        read(files, keys, other)
+    for broken in (made.receipt.bundle[:200], b"", bundle(files, keys)[:-40]):
+        with pytest.raises(InputError, match="not a whole bundle"):
+            result_in(broken, release="r", repeated=False)
 
 
 def test_refusals_are_the_errors_that_a_table_raises(house: House, tmp_path: Path) -> None:
@@ -302,35 +323,22 @@ def test_a_name_leads_nowhere_else() -> None:
             place("datasets", name)
 
 
-def bundle(files: dict[str, bytes]) -> bytes:
+def bundle(files: dict[str, bytes], keys: Any = ()) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         for name, data in files.items():
             archive.writestr(name, data)
+        archive.writestr("keys.json", json.dumps({"keys": list(keys)}))
     return made.getvalue()
 
 
-@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/b", "..", "a\\b", "x\n"])
+@pytest.mark.parametrize(
+    "name", ["release/../x", "/etc/x", "a/b", "release/..", "release/a\\b", "release/x\n", "x", "release/a/b"]
+)
 def test_a_bundle_writes_into_its_folder_only(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="leads elsewhere"):
         unpack(bundle({name: b"x"}), tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_bundle_that_was_changed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.releases.folder.report", lambda *_: "<p>")
-    table = sf.open(
-        pd.DataFrame({"age": [1, 2, 3]}), schema=Schema({"age": Numeric(0, 9, bins=3)}), epsilon=1, rows=3, ledger=":memory:"
-    )
-    made = table.count(epsilon=1)
-    files = {p.name: p.read_bytes() for p in made.save(tmp_path / "made").iterdir()}
-    assert result_in(bundle(files), release="r", repeated=False).value == made.value
-    data = json.loads(files["data.json"])
-    for changed in (files | {"data.json": json.dumps(data).encode()}, files | {"more.json": b"{}"}):
-        with pytest.raises(PrivacyError, match="does not verify"):
-            result_in(bundle(changed), release="r", repeated=False)
-    with pytest.raises(InputError, match="not a whole ZIP"):
-        unpack(bundle(files)[:200], tmp_path)
 
 
 def test_exact_decimals_are_sent() -> None:

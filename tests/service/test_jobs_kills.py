@@ -45,7 +45,7 @@ def _states(service: Service) -> Counter[str]:
 
 
 def test_runners_that_are_killed_at_random_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    chance = random.Random()
+    chance = random.Random()  # any moment will do: what must hold, holds for all of them
     for module in READY:
         import_module(module)
     all_kinds()

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import psycopg
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import insert, select, text, update
@@ -20,12 +19,19 @@ from sfumato.service.planning import decisions
 from sfumato.service.planning.digests import digest_of
 from sfumato.service.store import schema, triggers
 from sfumato.service.store.database import Store, now
-from support.planning import REASON, RELEASES, decision, drafted, planning_service, submitted
+from support.planning import REASON, RELEASES, decision, drafted, planning_service, schema_on, submitted
+
+STORES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 
 
 @pytest.fixture
-def service(tmp_path) -> Service:
-    return planning_service(tmp_path)
+def service(request, tmp_path) -> Iterator[Service]:
+    """On SQLite, unless a test asks for both."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        yield planning_service(tmp_path)
+        return
+    with schema_on(request.getfixturevalue("postgres_url")) as url:
+        yield planning_service(tmp_path, database=url, ledger=url)
 
 
 def approve(officer: TestClient, plan: dict[str, Any], **given: Any) -> Any:
@@ -138,10 +144,11 @@ def test_a_plan_that_was_changed_in_the_database_is_not_approved(client_as, serv
     assert "digest" in refused.json()["detail"]
 
 
+@pytest.mark.parametrize("service", STORES, indirect=True)
 def test_of_two_who_race_one_wins(client_as, service):
     """Approve, refuse and withdraw at once: one of them happened, whole, and the others are told."""
     custodian = client_as("custodian")
-    plans = [submitted(custodian, name=str(i), releases=[RELEASES[0] | {"share": f"0.0{i + 1}"}]) for i in range(4)]
+    plans = [submitted(custodian, name=str(i), releases=[RELEASES[0] | {"share": f"0.0{i + 1}"}]) for i in range(3)]
     for plan in plans:
         start, answers = threading.Barrier(3), []
 
@@ -169,20 +176,14 @@ def test_of_two_who_race_one_wins(client_as, service):
 
 # --- the database by itself ------------------------------------------------------------------------------------------
 
-STORES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
-
 
 @pytest.fixture(scope="module", params=STORES)
 def store(request, tmp_path_factory) -> Iterator[Store]:
     if request.param == "sqlite":
         yield Store.opened(tmp_path_factory.mktemp("store") / "service.db")
         return
-    url = request.getfixturevalue("postgres_url")
-    name = fresh_id("planning").lower().replace("-", "_")
-    with psycopg.connect(url, autocommit=True) as server:
-        server.execute(f'CREATE SCHEMA "{name}"')
-        yield Store.opened(f"{url}{'&' if '?' in url else '?'}options=-csearch_path%3D{name}")
-        server.execute(f'DROP SCHEMA "{name}" CASCADE')
+    with schema_on(request.getfixturevalue("postgres_url")) as url:
+        yield Store.opened(url)
 
 
 class Written:

@@ -110,6 +110,25 @@ RELEASED = (
 )
 
 
+def test_no_file_is_read_that_could_be(client_as, tmp_path):
+    """Files that are there and right, so that whoever read one would take it."""
+    (tmp_path / "wards.txt").write_text("general\noncology\n")
+    (tmp_path / "catalogue.json").write_text(json.dumps({"general": ["calm"]}))
+    (tmp_path / "roster.csv").write_text("patient,tier\n1,a\n2,a\n")
+    custodian = client_as("custodian")
+    schema = f'[columns.ward]\ntype = "categorical"\nvalues_file = "{tmp_path / "wards.txt"}"\n'
+    assert custodian.post("/v1/datasets", json=VISITS | {"schema": schema}).status_code == 422
+    people = {"source": str(tmp_path / "roster.csv"), "person": "patient", "tier": "tier", "tiers": {"a": "1"}}
+    assert custodian.post("/v1/datasets", json=CLINIC | {"people": people}).status_code == 422
+    assert custodian.post("/v1/datasets", json=VISITS).status_code == 201
+    named = {"kind": "profile", "column": "ward", "epsilon": "0.1", "catalogue": str(tmp_path / "catalogue.json")}
+    refused = custodian.post("/v1/previews", json={"dataset": "visits", "releases": [{"name": "p"} | named]})
+    assert (refused.status_code, "no file is named" in refused.text) == (422, True)
+    given = named | {"catalogue": {"general": ["calm"]}}
+    taken = custodian.post("/v1/previews", json={"dataset": "visits", "releases": [{"name": "p"} | given]})
+    assert taken.status_code == 200, taken.text
+
+
 def test_no_text_of_a_release_is_a_place(client_as):
     custodian = client_as("custodian")
     custodian.post("/v1/datasets", json=VISITS)

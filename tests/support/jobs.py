@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
+import shutil
+import tempfile
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,15 +37,25 @@ ONE = ({"name": "old", "kind": "count", "where": "age >= 50", "epsilon": "0.1"},
 TWO = (*ONE, {"name": "ages", "kind": "histogram", "columns": ["age"], "mechanism": "identity", "epsilon": "0.2"})
 
 
-def clinic(folder: Path, *, broken: bool = False, **settings: Any) -> Service:
-    """A service whose dataset "clinic" has 200 people; `broken`: a value in it makes every release fail."""
+def clinic(folder: Path, **settings: Any) -> Service:
+    """A service whose source "clinic" has 200 people."""
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / "private.parquet"
     pd.DataFrame({"age": [i % 100 for i in range(200)]}).to_parquet(source)
-    if broken:
-        source.write_bytes(source.read_bytes()[:-300] + b"\0" * 250 + source.read_bytes()[-50:])
     given: dict[str, Any] = {"slot": 10, "longest": 5, "secure_cookies": False} | settings
+    if "keys" not in given:
+        shutil.copytree(_empty(), folder / "state")
     return Service.opened(Settings.in_folder(folder / "state", sources={"clinic": SourceSettings(str(source))}, **given))
+
+
+@functools.cache
+def _empty() -> Path:
+    """The state of a service in which nothing happened yet, made once: making its tables takes longer than a test."""
+    home = tempfile.TemporaryDirectory()
+    atexit.register(home.cleanup)
+    state = Path(home.name) / "state"
+    Service.opened(Settings.in_folder(state))
+    return state
 
 
 def account(service: Service, role: str, name: str | None = None) -> str:

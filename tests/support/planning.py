@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import psycopg
 
 from sfumato.demo.clinic import SCHEMA
 from sfumato.service.context import Service
@@ -18,6 +23,17 @@ RELEASES = [
 CLINIC: dict[str, Any] = {"name": "clinic", "source": "patients", "schema": SCHEMA, "people": PEOPLE, "caps": {}}
 VISITS: dict[str, Any] = {"name": "visits", "source": "visits", "schema": SCHEMA, "caps": {"epsilon": "1", "rows": 300}}
 REASON = "the figures are needed for the yearly report"
+
+
+@contextmanager
+def schema_on(server: str) -> Iterator[str]:
+    """A schema of its own on a PostgreSQL server, as an address."""
+    name = f"planning_{uuid.uuid4().hex}"
+    plain = server.replace("postgresql+psycopg://", "postgresql://")
+    with psycopg.connect(plain, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+        yield f"{plain}{'&' if '?' in plain else '?'}options=-csearch_path%3D{name}"
+        connection.execute(f"DROP SCHEMA {name} CASCADE")
 
 
 def planning_service(folder: Path, **given: Any) -> Service:

@@ -8,7 +8,7 @@ was planted where only others may see it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,23 +45,21 @@ class Tally:
         return sum(self.statuses.values())
 
 
-def fuzz(
-    world: Any, examples: int, *, only: Collection[str] = (), progress: Callable[[str], None] = lambda _: None
-) -> Tally:
-    """Make up requests for every address, and send each of them as every kind of people and as nobody.
+def operations(world: Any) -> list[Any]:
+    """Every address that is sent something."""
+    schema = schemathesis.openapi.from_asgi("/v1/openapi.json", world.app)
+    found = [operation.ok() for operation in schema.get_all_operations()]
+    return [operation for operation in found if operation.label not in NOT_SENT]
+
+
+def fuzz(world: Any, operation: Any, examples: int, tally: Tally) -> None:
+    """Make up requests for an address, and send each of them as every kind of people and as nobody.
 
     Making them up costs more than sending them, so each is sent by all; whoever may send it does so last.
     """
-    tally, known = Tally(), known_names(world)
-    schema = schemathesis.openapi.from_asgi("/v1/openapi.json", world.app)
-    for found in schema.get_all_operations():
-        operation = found.ok()
-        if operation.label not in NOT_SENT and (not only or operation.label in only):
-            progress(f"{operation.label}: {tally.cases} requests so far")
-            roles = operation.definition.raw.get("x-roles", ())
-            callers = sorted((None, *ROLES), key=lambda role: role in roles)
-            _fuzz_one(operation, tally, world, known, callers, examples)
-    return tally
+    roles = operation.definition.raw.get("x-roles", ())
+    callers = sorted((None, *ROLES), key=lambda role: role in roles)
+    _fuzz_one(operation, tally, world, known_names(world), callers, examples)
 
 
 def _fuzz_one(operation: Any, tally: Tally, world: Any, known: Any, callers: Sequence[str | None], examples: int) -> None:

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sfumato.bench.service_calls import run_persons, run_previews
 from sfumato.bench.service_charges import run_charges, run_race
 
-PARTS = ("charges", "race")
+PARTS = ("charges", "race", "previews", "persons")
 
 
 def _silent(_: str) -> None:
@@ -25,7 +26,7 @@ def run(quick: bool, part: str | None = None, progress: Callable[[str], None] = 
     """Figures and claims of the service, all or one `part`; `quick` has fewer clients, requests and persons."""
     figures: dict[str, Any] = {}
     claims: list[dict[str, Any]] = []
-    for name, measure in zip(PARTS, (run_charges, run_race), strict=True):
+    for name, measure in zip(PARTS, (run_charges, run_race, run_previews, run_persons), strict=True):
         if part in (None, name):
             figures[name], claimed = measure(quick, progress)
             claims += claimed

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +19,8 @@ from sfumato.results import Result
 
 MOST_BYTES: Final = 2_000_000_000
 MOST_FILES: Final = 200
+FOLDER: Final = "release"
+KEYS: Final = "keys.json"
 
 
 @dataclass(frozen=True)
@@ -45,19 +49,19 @@ class RemoteReceipt:
         return target
 
 
-def result_in(bundle: bytes, *, release: str, repeated: bool, keys: Sequence[Mapping[str, Any]] | None = None) -> Result:
+def result_in(bundle: bytes, *, release: str, repeated: bool, known: Sequence[Mapping[str, Any]] | None = None) -> Result:
     """The result in a bundle, after everything about it that can be checked was.
 
     Parameters
     ----------
     bundle : bytes
-        The ZIP file.
+        The ZIP file: a folder ``release`` with the files, and ``keys.json`` beside it.
     release : str
         The service's number for it.
     repeated : bool
         Whether it was paid for before.
-    keys : sequence of mapping, optional
-        The public keys by which the signature is checked.
+    known : sequence of mapping, optional
+        Public keys that are known from elsewhere; those of the bundle must be these, or go on from them.
 
     Returns
     -------
@@ -65,7 +69,8 @@ def result_in(bundle: bytes, *, release: str, repeated: bool, keys: Sequence[Map
     """
     with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
         place = Path(folder)
-        unpack(bundle, place)
+        keys = unpack(bundle, place)
+        check_keys(keys, known)
         checked = verify(place, keys=keys)
         if not checked.holds:
             wrong = "; ".join(f"{c.what}: {c.found}" for c in checked.checks if not c.holds)
@@ -75,17 +80,37 @@ def result_in(bundle: bytes, *, release: str, repeated: bool, keys: Sequence[Map
         return read_result(place).with_receipt(RemoteReceipt(made, repeated, release, bundle))
 
 
-def unpack(bundle: bytes, folder: Path) -> None:
-    """Write the files of a bundle to a folder; names that lead elsewhere, and bundles that are no bundles, are refused."""
+def check_keys(found: Sequence[Mapping[str, Any]], known: Sequence[Mapping[str, Any]] | None) -> None:
+    """Refuse keys that do not begin with the ones that are `known`."""
+    expected = [key["ed25519"] for key in known or ()]
+    if [key.get("ed25519") for key in found[: len(expected)]] != expected:
+        raise PrivacyError("the service's keys are not the ones that were given to connect; ask the custodian why")
+
+
+def unpack(bundle: bytes, folder: Path) -> list[dict[str, Any]]:
+    """Write the files of a release to a folder, and give the keys beside them.
+
+    Names that lead elsewhere, and bundles that are no bundles, are refused.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
-            files = archive.infolist()
-            if len(files) > MOST_FILES or sum(f.file_size for f in files) > MOST_BYTES:
+            files = {file.filename: file for file in archive.infolist()}
+            if len(files) > MOST_FILES or sum(f.file_size for f in files.values()) > MOST_BYTES:
                 raise InputError("what was downloaded is larger than any release; it is not unpacked")
-            for file in files:
-                name = file.filename
-                if Path(name).name != name or name in ("", "..") or not name.isprintable() or "\\" in name:
+            keys = json.loads(archive.read(files.pop(KEYS)))["keys"]
+            for path, file in files.items():
+                inside, _, name = path.partition("/")
+                if (
+                    inside != FOLDER
+                    or Path(name).name != name
+                    or name in ("", "..")
+                    or not name.isprintable()
+                    or "\\" in name
+                ):
                     raise InputError("what was downloaded has a file whose name leads elsewhere; it is not unpacked")
                 (folder / name).write_bytes(archive.read(file))
-    except zipfile.BadZipFile:
-        raise InputError("what was downloaded is not a whole ZIP file; download it again") from None
+            return [dict(key) for key in keys]
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, NotImplementedError, zlib.error) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError("what was downloaded is not a whole bundle of a release; download it again") from None

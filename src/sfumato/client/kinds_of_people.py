@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from sfumato.client.bundle import result_in
+from sfumato.client.bundle import check_keys, result_in
 from sfumato.client.connection import Connection, place
-from sfumato.errors import PrivacyError
 from sfumato.results import Result
 
 _OVER: Final = ("finished", "failed", "cancelled")
@@ -98,14 +97,12 @@ class Releases:
         Digests, the signature, and the proof that its charge is in the ledger's log are checked. `repeated` says whether it
         was paid for before.
         """
-        return result_in(self.bundle(release), release=release, repeated=repeated, keys=self.keys())
+        return result_in(self.bundle(release), release=release, repeated=repeated, known=self._known)
 
     def keys(self) -> list[dict[str, Any]]:
         """The public keys that certificates are signed with, oldest first."""
         found: list[dict[str, Any]] = self._connection.get("/keys")["keys"]
-        known = list(self._known or ())
-        if [key["ed25519"] for key in found[: len(known)]] != [key["ed25519"] for key in known]:
-            raise PrivacyError("the service's keys are not the ones that were given to connect; ask the custodian why")
+        check_keys(found, self._known)
         return found
 
 

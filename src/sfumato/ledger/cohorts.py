@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from sfumato.errors import LedgerError
 from sfumato.ledger import schema
@@ -30,6 +30,7 @@ from sfumato.ledger.records import People
 from sfumato.privacy.units import NanoArray
 
 _STORED = np.dtype("<i8")
+_ROSTER = select(schema.rosters).where(schema.rosters.c.dataset_id == bindparam("dataset"))
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def enrol(connection: Connection, dataset_id: int, roster: People) -> None:
 
 def load(connection: Connection, dataset_id: int) -> Cohorts | None:
     """The cohorts of a dataset, checked against the last charge; ``None`` when it has no roster."""
-    roster = connection.execute(select(schema.rosters).where(schema.rosters.c.dataset_id == dataset_id)).one_or_none()
+    roster = connection.execute(_ROSTER, {"dataset": dataset_id}).one_or_none()
     if roster is None:
         return None
     now = connection.execute(select(schema.people).where(schema.people.c.dataset_id == dataset_id)).one_or_none()

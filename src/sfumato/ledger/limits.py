@@ -54,6 +54,14 @@ _RAISE = _raise(_ASKED, schema.limits.c.kind.in_(SHARED))
 _RAISE_OWN = _raise(_OWN_ASKED, schema.limits.c.kind.in_(OWN), schema.limits.c.name.in_(bindparam("names", expanding=True)))
 
 
+_HELD = (
+    select(schema.limits.c.kind, schema.limits.c.name, schema.limits.c.cap, schema.limits.c.spent)
+    .where(schema.limits.c.dataset_id == bindparam("dataset"), schema.limits.c.kind.in_(SHARED))
+    .order_by(schema.limits.c.kind, schema.limits.c.name)
+)
+_ADD = insert(schema.charges)
+
+
 def charge_limits(
     connection: Connection, dataset_id: int, release_id: int, asked: Iterable[tuple[Limit, Nano]]
 ) -> list[dict[str, Any]]:
@@ -65,7 +73,7 @@ def charge_limits(
     rows = [{"release_id": release_id, "kind": kind, "name": name, "nano": nano} for kind, name, nano in _lines(asked)]
     if not rows:
         return []
-    connection.execute(insert(schema.charges), rows)
+    connection.execute(_ADD, rows)
     here = {"dataset": dataset_id, "release": release_id}
     raised = connection.execute(_RAISE, here).rowcount
     own = [limit.name for limit, nano in asked if limit.kind in OWN and nano > 0]
@@ -78,10 +86,7 @@ def charge_limits(
 
 def shared(connection: Connection, dataset_id: int) -> tuple[Limit, ...]:
     """The caps of a dataset that hold for everybody, in order of kind and name."""
-    table = schema.limits
-    query = select(table.c.kind, table.c.name, table.c.cap, table.c.spent)
-    query = query.where(table.c.dataset_id == dataset_id, table.c.kind.in_(SHARED))
-    return tuple(Limit(*row) for row in connection.execute(query.order_by(table.c.kind, table.c.name)))
+    return tuple(Limit(*row) for row in connection.execute(_HELD, {"dataset": dataset_id}))
 
 
 def _lines(asked: Iterable[tuple[Limit, Nano]]) -> list[Line]:

@@ -40,6 +40,7 @@ _CHAIN = b"\2"
 BEGINNING = bytes(merkle.SIZE)
 
 _name = select(schema.datasets.c.name).where(schema.datasets.c.id == bindparam("dataset")).scalar_subquery()
+_ADD = insert(schema.log)
 _LAST = (
     select(schema.log, _name.label("dataset"))
     .where(schema.log.c.dataset_id == bindparam("dataset"))
@@ -123,7 +124,7 @@ def append(connection: Connection, dataset_id: int, leaf: Leaf, *, dataset: str 
     """
     end = _end(connection, dataset_id, leaf, dataset)
     end.known |= hashes(connection, dataset_id, [n for n in merkle.needed_to_append(end.size) if n not in end.known])
-    connection.execute(insert(schema.log).values(end.grown(leaf) | {"dataset_id": dataset_id}))
+    connection.execute(_ADD, end.grown(leaf) | {"dataset_id": dataset_id})
     return end.size - 1
 
 
@@ -136,10 +137,10 @@ def append_all(connection: Connection, dataset_id: int, leaves: Iterable[Leaf]) 
             end.known |= hashes(connection, dataset_id, merkle.nodes_of((0, end.size)))
         rows.append(end.grown(leaf) | {"dataset_id": dataset_id})
         if len(rows) == _AT_ONCE:
-            connection.execute(insert(schema.log), rows)
+            connection.execute(_ADD, rows)
             rows = []
     if rows:
-        connection.execute(insert(schema.log), rows)
+        connection.execute(_ADD, rows)
 
 
 @dataclass

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 
 from sfumato.errors import InputError
 from sfumato.ledger import cohorts, schema
 from sfumato.ledger.standing import Menu
 from sfumato.ledger.state import FAR, OWN
 from sfumato.privacy.units import NanoArray, nano_down_array, positive_nano
+
+_LIFE = select(schema.lives).where(schema.lives.c.dataset_id == bindparam("dataset"))
 
 
 def enrol(connection: Connection, dataset_id: int, menu: Menu) -> None:
@@ -37,8 +39,7 @@ def come_alive(connection: Connection, dataset_id: int, menu: Menu, *, fixed: bo
 
 def load(connection: Connection, dataset_id: int) -> Menu | None:
     """The menu of a dataset; ``None`` if its roster is fixed or it has none."""
-    table = schema.lives
-    life = connection.execute(select(table).where(table.c.dataset_id == dataset_id)).one_or_none()
+    life = connection.execute(_LIFE, {"dataset": dataset_id}).one_or_none()
     if life is None:
         return None
     there = schema.rosters

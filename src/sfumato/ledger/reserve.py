@@ -13,7 +13,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, insert, or_, select, update
 
 from sfumato.errors import InputError, LedgerError
 from sfumato.ledger import (
@@ -39,11 +39,20 @@ from sfumato.ledger.standing import LivePeople, Menu, Standing
 from sfumato.ledger.state import State
 from sfumato.privacy.charge import Charge
 
+# Made once: to build a statement takes longer than to send it.
+_LOCK = select(schema.datasets.c.id).where(schema.datasets.c.name == bindparam("dataset")).with_for_update()
+_LOCK_OF = (
+    select(schema.datasets.c.id)
+    .join(schema.releases, schema.releases.c.dataset_id == schema.datasets.c.id)
+    .where(schema.releases.c.id == bindparam("release"))
+    .with_for_update(of=schema.datasets)
+)
+_ADD = insert(schema.releases).returning(schema.releases.c.id)
+
 
 def lock(connection: Connection, dataset: str) -> int:
     """The dataset's id, with every other spender of this dataset kept waiting until the transaction ends."""
-    table = schema.datasets
-    found = connection.execute(select(table.c.id).where(table.c.name == dataset).with_for_update()).scalar()
+    found = connection.execute(_LOCK, {"dataset": dataset}).scalar()
     if found is None:
         raise unknown(connection, dataset)
     return int(found)
@@ -136,8 +145,7 @@ def reserve(
             "state": "reserved",
             "reserved_at": now,
         }
-        added = insert(schema.releases).values(row).returning(schema.releases.c.id)
-        release_id = int(connection.execute(added).scalar_one())
+        release_id = int(connection.execute(_ADD, row).scalar_one())
         allowances.settle(connection, dataset_id, stale)
         lines = limits.charge_limits(connection, dataset_id, release_id, price.limits)
         charged: list[log.Row] = []
@@ -193,10 +201,9 @@ def committed(connection: Connection, dataset_id: int, request: str, recipient: 
 
 def finish(store: Store, release_id: int, *, state: str, artefact: str | None) -> None:
     """Move a release from reserved to committed or failed; saying the same thing twice is fine."""
-    table, datasets = schema.releases, schema.datasets
+    table = schema.releases
     with store.write() as connection:
-        mine = select(datasets.c.id).join(table, table.c.dataset_id == datasets.c.id).where(table.c.id == release_id)
-        dataset_id = connection.execute(mine.with_for_update(of=datasets)).scalar()  # its log grows under its lock
+        dataset_id = connection.execute(_LOCK_OF, {"release": release_id}).scalar()  # its log grows under its lock
         end = {"state": state, "artefact": artefact, "finished_at": clock.now()}
         done = connection.execute(update(table).where(table.c.id == release_id, table.c.state == "reserved").values(end))
         if done.rowcount == 1:

@@ -32,9 +32,9 @@ def certificate(
 ) -> dict[str, Any]:
     """The certificate as JSON-able data; a folder adds the digests of its files, and a signature where there are keys.
 
-    `log` proves that the charge is in the ledger's log (`Ledger.proof`); `created` is the minute to name, where now would tell
-    how long it took. `notes` warn beside the result; `said_by` is who
-    asked, and so who made the assumptions of the request.
+    `log` proves that the charge is in the ledger's log (`Ledger.proof`); `created` is the minute to name, where that of its
+    end would tell how long it took. `notes` warn beside the result; `said_by` is who asked, and so who made the assumptions
+    of the request.
     """
     request = priced.request
     return {

@@ -59,20 +59,25 @@ class Known:
         A checkpoint that was kept.
     path : sequence, optional
         The proof that the older of the two logs is the beginning of the newer one.
+    between : tuple
+        The two states that the proof says it is between.
     """
 
     keys: Sequence[Mapping[str, Any]] | None = None
     checkpoint: Mapping[str, Any] | None = None
     path: Any = None
+    between: tuple[Any, Any] = (None, None)
 
     @classmethod
     def read(cls, keys: Any, checkpoint: Any, consistency: Any) -> Known:
         """From files, or from what is in them."""
         found = _loaded(consistency, "a proof of consistency")
+        proof = found if isinstance(found, Mapping) else {}
         return cls(
             None if keys is None else trusted(_loaded(keys, "a file of keys")),
             _loaded(checkpoint, "a checkpoint"),
-            found.get("path") if isinstance(found, Mapping) else None,
+            proof.get("path"),
+            (proof.get("old"), proof.get("new")),
         )
 
 
@@ -198,6 +203,9 @@ def _kept(state: Checkpoint, known: Known) -> Iterator[Check]:
     if known.path is None:
         ask = f"GET /v1/log/{state.dataset}/consistency?old={old.size}&new={new.size}"
         yield Check(what, False, f"a proof is needed that {new.size} entries begin with those {old.size}: {ask}")
+        return
+    if known.between != (old.to_dict(), new.to_dict()):
+        yield Check(what, False, "the proof is one between other states of the log")
         return
     holds = consistent(old, new, known.path)
     found = f"{old.size} and {new.size} entries" if holds else "the proof does not lead from one to the other"

@@ -35,8 +35,8 @@ CONFIG = """\
 [service]
 state = "state"
 secure_cookies = false
-slot = 2
-longest = 8
+slot = 3
+longest = 12
 password_time = 1
 password_memory = 8192
 

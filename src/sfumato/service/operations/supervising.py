@@ -154,6 +154,7 @@ def serve(
     """
     from sfumato.service.context import Service
     from sfumato.service.operations import web
+    from sfumato.service.planning import previewing
 
     web.check_place(settings)
     socket = web.listening(settings)
@@ -175,6 +176,7 @@ def serve(
             time.sleep(0.05)
         runner.ask_to_stop()
 
+    previewing.workers().warm()
     with counted_signals() as signals:
         if command is not None:
             runner.start()
@@ -187,5 +189,6 @@ def serve(
             if runner.pid is not None:
                 say("The runner finishes what was charged; a second signal stops it at once, and its job begins anew later.")
             whole = runner.wait(settings.longest + settings.slot + 10, lambda: signals() > said)
+            previewing.close()
     say("Stopped.")
     return whole

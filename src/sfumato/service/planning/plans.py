@@ -136,10 +136,15 @@ def submit(service: Service, caller: Caller, plan_id: str, *, digest: str) -> Ro
         _is_same(plan, digest)
         if digest_of(connection, plan) != plan.digest:
             raise ProblemError(409, "this plan is not what its digest says; write it anew")
-        values = {"state": "submitted", "submitted_at": now(), "preview": canonical(seen)}
+        values = {"state": "submitted", "submitted_at": now(), "preview": canonical(_kept(seen))}
         connection.execute(update(_plans).where(_plans.c.id == plan.id).values(values))
         record(connection, "plans.submit", account_id=caller.id, dataset_id=of.id, target=plan.id)
         return plan_of(connection, caller, plan_id)
+
+
+def _kept(seen: dict[str, Any]) -> dict[str, Any]:
+    """A preview without the mechanisms that were not chosen: what is kept of it is read with every list of plans."""
+    return seen | {"releases": [{k: v for k, v in release.items() if k != "offers"} for release in seen["releases"]]}
 
 
 def withdraw(service: Service, caller: Caller, plan_id: str) -> Row[Any]:

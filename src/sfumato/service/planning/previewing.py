@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from sfumato.service.settings import Settings
 
 WORKERS: Final = 2
-MOST_WAITING: Final = 32
+MOST_WAITING: Final = 16
+"""Fewer than the threads that answer requests: whoever previews much leaves some to the others."""
 START_SECONDS: Final = 120.0
 _LARGEST: Final = 64_000_000
 COMMAND: Final = (sys.executable, "-m", "sfumato.service.planning.worker")

@@ -7,7 +7,7 @@ it, and by the runner before it charges. What was revoked or has ended covers no
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -70,8 +70,11 @@ def give(service: Service, caller: Caller, dataset: str, given: Given) -> dict[s
         raise InputError(f"kinds names the kinds of release that are approved; there are {', '.join(sorted(all_kinds()))}")
     if given.ends_at is not None and given.ends_at <= now():
         raise InputError("ends_at lies in the past; give a moment to come, in seconds since 1970, or leave it out")
+    with service.store.read() as connection:
+        dataset_row = dataset_of(connection, dataset)
     row = {
         "id": fresh_id("preapproval"),
+        "dataset_id": dataset_row.id,
         "purpose": purpose,
         "kinds": json.dumps(kinds),
         "most": int(positive_nano(given.most, "the highest price")),
@@ -79,23 +82,24 @@ def give(service: Service, caller: Caller, dataset: str, given: Given) -> dict[s
         "created_at": now(),
         "ends_at": given.ends_at,
     }
+    _note(service, dataset_row.name, "preapproval", row, caller)
     with service.store.write() as connection:
-        row["dataset_id"] = dataset_of(connection, dataset).id
         connection.execute(insert(_table).values(row))
-        record(connection, "preapprovals.give", account_id=caller.id, dataset_id=row["dataset_id"], target=row["id"])
-        made = _one(connection, str(row["id"]))
-        _note(service, made, "preapproval", caller)
-        return _told(made)
+        record(connection, "preapprovals.give", account_id=caller.id, dataset_id=dataset_row.id, target=row["id"])
+        return _told(_one(connection, str(row["id"])))
 
 
 def revoke(service: Service, caller: Caller, preapproval_id: str) -> dict[str, Any]:
     """End what an officer approved beforehand, whichever officer it was; again changes nothing."""
-    with service.store.write() as connection:
+    with service.store.read() as connection:
         found = _one(connection, preapproval_id)
-        if found.revoked_at is None:
-            connection.execute(update(_table).where(_table.c.id == preapproval_id).values(revoked_at=now()))
+    if found.revoked_at is not None:
+        return _told(found)
+    _note(service, found.dataset, "preapproval revoked", found._mapping, caller)
+    with service.store.write() as connection:
+        in_force = (_table.c.id == preapproval_id) & _table.c.revoked_at.is_(None)
+        if connection.execute(update(_table).where(in_force).values(revoked_at=now())).rowcount:
             record(connection, "preapprovals.revoke", account_id=caller.id, dataset_id=found.dataset_id, target=found.id)
-            _note(service, found, "preapproval revoked", caller)
         return _told(_one(connection, preapproval_id))
 
 
@@ -150,10 +154,15 @@ def check(connection: Connection, *, dataset_id: str, purpose: str, kind: str, n
         raise BudgetError(refused)
 
 
-def _note(service: Service, row: Row[Any], kind: str, caller: Caller) -> None:
-    """Into the ledger's log, before the line here is durable: what covers requests can be proved later."""
-    about = {"id": row.id, "purpose": row.purpose, "kinds": json.loads(row.kinds), "most": epsilon_text(row.most)}
-    service.ledger.note(row.dataset, kind, {**about, "ends_at": row.ends_at, "officer": caller.id})
+def _note(service: Service, dataset: str, kind: str, row: Mapping[str, Any], caller: Caller) -> None:
+    """Into the ledger's log first: nothing is in force, or ends, that cannot be proved later."""
+    about = {
+        "id": row["id"],
+        "purpose": row["purpose"],
+        "kinds": json.loads(row["kinds"]),
+        "most": epsilon_text(row["most"]),
+    }
+    service.ledger.note(dataset, kind, {**about, "ends_at": row["ends_at"], "officer": caller.id})
 
 
 def _all() -> Select[Any]:
