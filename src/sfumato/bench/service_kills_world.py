@@ -62,7 +62,7 @@ class World:
 
     def __init__(self, folder: Path, *, longest: int) -> None:
         self.folder, self.number, self._step = folder, 0, 0
-        self.server = os.environ.get("SFUMATO_BENCH_POSTGRES")
+        self.server, self._name = os.environ.get("SFUMATO_BENCH_POSTGRES"), f"kills_{uuid.uuid4().hex}"
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -79,7 +79,7 @@ class World:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
         if self.server is not None:
-            self._sql(f"DROP DATABASE IF EXISTS {str(self._database).rpartition('/')[2].partition('?')[0]} WITH (FORCE)")
+            self._sql(f"DROP DATABASE IF EXISTS {self._name} WITH (FORCE)")
 
     # --- people ------------------------------------------------------------------------------------------------------
 
@@ -207,10 +207,9 @@ class World:
 
     def _made(self) -> str:
         """A new database on the server, as an address."""
-        name = f"kills_{uuid.uuid4().hex}"
-        self._sql(f"CREATE DATABASE {name}")
+        self._sql(f"CREATE DATABASE {self._name}")
         head, _, query = str(self.server).partition("?")
-        return f"{head.rpartition('/')[0]}/{name}" + (f"?{query}" if query else "")
+        return f"{head.rpartition('/')[0]}/{self._name}" + (f"?{query}" if query else "")
 
     def _sql(self, statement: str, *, new: bool = False) -> Any:
         import psycopg
