@@ -110,7 +110,7 @@ def unpack(bundle: bytes, folder: Path) -> list[dict[str, Any]]:
                     raise InputError("what was downloaded has a file whose name leads elsewhere; it is not unpacked")
                 (folder / name).write_bytes(archive.read(file))
             return [dict(key) for key in keys]
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, NotImplementedError, zlib.error) as error:
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, RuntimeError, zlib.error) as error:
         if isinstance(error, InputError):
             raise
         raise InputError("what was downloaded is not a whole bundle of a release; download it again") from None
