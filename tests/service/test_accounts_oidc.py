@@ -160,6 +160,7 @@ def test_what_the_token_says_is_checked(world, op, known):
     for lies in [
         {"iss": "https://evil.example"},
         {"aud": "another"},
+        {"aud": "another", "azp": "sfumato"},
         {"aud": ["another", "sfumato"], "azp": "another"},
         {"exp": int(time.time()) - 120},
         {"exp": None},

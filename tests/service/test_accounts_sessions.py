@@ -11,8 +11,12 @@ COOKIE = "sfumato"
 
 def test_a_session_begins_with_the_password_and_ends_for_good(world):
     world.account("officer")
-    client = world.signed_in("officer")
+    client = world.nobody()
+    began = client.post("/v1/sign-in", json={"name": "officer", "password": PASSWORD})
+    assert (began.status_code, began.json()["account"]["name"]) == (200, "officer")
+    client.headers["X-CSRF-Token"] = began.json()["csrf_token"]
     told = client.get("/v1/session").json()
+    assert told["csrf_token"] == began.json()["csrf_token"]
     assert told["account"]["role"] == "officer"
     assert "plans.decide" in told["actions"]
     assert "accounts.manage" not in told["actions"]

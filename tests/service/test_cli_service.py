@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -26,6 +27,14 @@ from sfumato.service.settings import Settings
 AT = "http://127.0.0.1:8000"
 
 
+@pytest.fixture(autouse=True)
+def _cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passwords that cost little, and one process for previews instead of two."""
+    monkeypatch.setenv("SFUMATO_SERVICE_PASSWORD_TIME", "1")
+    monkeypatch.setenv("SFUMATO_SERVICE_PASSWORD_MEMORY", "8192")
+    monkeypatch.setattr("sfumato.service.planning.previewing.Workers.warm", lambda _: None)
+
+
 def said(*words: str) -> str:
     """What a command printed; its refusals are raised."""
     done = CliRunner().invoke(app, list(words))
@@ -40,7 +49,7 @@ def test_a_service_is_set_up_and_its_administrator_signs_in(tmp_path: Path) -> N
     code = re.search(r"good once:\n(\S+)\n", text)
     assert code is not None
     config = tmp_path / "here" / "sfumato.toml"
-    settings = Settings.read(config, {})
+    settings = Settings.read(config, os.environ)
     assert settings.state == tmp_path / "here" / "state"
     web = TestClient(create_app(Service.opened(settings)), AT)
     sent = {"code": code[1], "password": "a sentence of a few words"}

@@ -304,6 +304,16 @@ def test_one_way_to_be_known_is_given() -> None:
             connect(AT, **given)
 
 
+@pytest.mark.parametrize("answer", [{"text": "<html>"}, {"json": []}, {"json": {"account": None}}, {"json": {}}])
+def test_another_server_is_told_from_a_service(answer: dict[str, Any]) -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, **answer))
+    if answer != {"json": {"account": None}}:
+        with pytest.raises(ServiceError, match="not the answer of a Sfumato service"):
+            connect(AT, token="t", transport=transport)
+    with pytest.raises(ServiceError, match="not the answer of a Sfumato service"):
+        connect(AT, name="n", password="p", transport=transport)
+
+
 def test_a_token_is_sent_and_never_shown() -> None:
     seen: list[httpx.Request] = []
 

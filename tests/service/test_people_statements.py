@@ -147,3 +147,22 @@ def test_the_checkpoint_is_part_of_every_later_one(service, ann):
     proof = service.ledger.consistency("clinic", kept["size"])
     assert proof.holds
     assert proof.old.root == kept["root"]
+
+
+def test_the_command_checks_a_statement_offline(service, ann, tmp_path):
+    from typer.testing import CliRunner
+
+    from sfumato.cli import app
+
+    kept, keys, run = tmp_path / "statement.json", tmp_path / "keys.json", CliRunner()
+    body = ann.get("/v1/me/clinic/statement").json()
+    kept.write_text(json.dumps(body))
+    keys.write_text(json.dumps(service.keys.public()))
+    said = run.invoke(app, ["verify", str(kept), "--keys", str(keys)])
+    assert (said.exit_code, "everything agrees" in said.output) == (0, True)
+    assert run.invoke(app, ["verify", str(kept)]).exit_code != 0  # without keys anybody could have written it
+    kept.write_text(json.dumps(body | {"spent": "0.1"}))
+    said = run.invoke(app, ["verify", str(kept), "--keys", str(keys)])
+    assert (said.exit_code, "not what the service stated" in said.output) == (1, True)
+    kept.write_text("{")
+    assert run.invoke(app, ["verify", str(kept), "--keys", str(keys)]).exit_code != 0

@@ -171,6 +171,14 @@ def test_the_service_is_not_its_own_source_nor_its_own_ledger(tmp_path: Path) ->
         Settings.read(written(tmp_path, same), {})
 
 
+def test_no_proxy_is_everybody(tmp_path: Path) -> None:
+    given = '[service]\nstate = "s"\nproxies = ["10.0.0.5", "10.0.0.0/24", "::1"{}]\n'
+    assert len(Settings.read(written(tmp_path, given.format("")), {}).proxies) == 3
+    for wrong in ("*", "proxy.internal", "10.0.0.0/99"):
+        with pytest.raises(InputError, match=r"proxies has .* each is an address"):
+            Settings.read(written(tmp_path, given.format(f', "{wrong}"')), {})
+
+
 def test_every_key_has_a_variable_of_its_own() -> None:
     names = [variable(section, key) for section, keys in SECTIONS.items() for key in keys]
     assert len(set(names)) == len(names)

@@ -12,7 +12,7 @@ import psycopg
 
 from sfumato.demo.clinic import SCHEMA
 from sfumato.service.context import Service
-from sfumato.service.settings import Settings, SourceSettings
+from sfumato.service.settings import Limits, Settings, SourceSettings
 
 TIERS = {"a": "0.01", "b": "0.05", "c": "0.2", "d": "0.5", "e": "1"}
 PEOPLE = {"column": "consent", "tiers": TIERS, "counts": {"a": 100, "b": 50, "c": 50, "d": 50, "e": 50}}
@@ -41,7 +41,8 @@ def planning_service(folder: Path, **given: Any) -> Service:
     nowhere = folder / "nowhere"
     sources = {name: SourceSettings(str(nowhere / f"{name}.parquet")) for name in ("patients", "visits", "third")}
     sources["patients again"] = SourceSettings(str(folder / "." / "nowhere" / "patients.parquet"))
-    about = {"sources": sources, "slot": 1, "secure_cookies": False, "base_url": "http://testserver"} | given
+    about: dict[str, Any] = {"sources": sources, "slot": 1, "secure_cookies": False, "base_url": "http://testserver"}
+    about |= {"limits": Limits(preview_seconds=60)} | given  # a busy machine is no reason to fail
     return Service.opened(Settings.in_folder(folder / "state", **about))
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
-from sfumato.service.accounts import passwords, totp
+from sfumato.service.accounts import joining, passwords, totp
+from sfumato.service.accounts.recognising import cookie_name
 from sfumato.service.context import Service
 from sfumato.service.fresh import fresh_id
 from sfumato.service.http.access import Caller
@@ -57,9 +58,9 @@ class World:
     def signed_in(self, name: str, password: str = PASSWORD, address: str = "192.0.2.1") -> TestClient:
         """A browser with a session, which sends its token against forged requests."""
         client = self.nobody(address)
-        reply = client.post("/v1/sign-in", json={"name": name, "password": password})
-        assert reply.status_code == 200, reply.text
-        client.headers["X-CSRF-Token"] = reply.json()["csrf_token"]
+        _, started = joining.sign_in(self.service, name, password, address)
+        client.cookies.set(cookie_name(self.service), started.secret, domain="testserver.local")
+        client.headers["X-CSRF-Token"] = started.csrf
         return client
 
     def with_token(self, client: TestClient, *scopes: str, days: int = 1) -> TestClient:

@@ -34,13 +34,15 @@ WAITING: Final = 6
 OVER: Final = ("finished", "failed", "cancelled")
 
 
-def run(kills: int, *, progress: Callable[[str], None] = print) -> dict[str, Any]:
+def run(kills: int, *, longest: int = 10, progress: Callable[[str], None] = print) -> dict[str, Any]:
     """Kill so often, and say what was found.
 
     Parameters
     ----------
     kills : int
         How often.
+    longest : int
+        Seconds that a release may run: more on a slow machine, or every one is stopped before it is made.
     progress : callable
         Hears a line now and then.
 
@@ -50,7 +52,7 @@ def run(kills: int, *, progress: Callable[[str], None] = print) -> dict[str, Any
         Counts, and `faults`, which is empty if all is well.
     """
     chance = random.Random()
-    with tempfile.TemporaryDirectory(prefix="sfumato-kills-") as folder, World(Path(folder)) as world:
+    with tempfile.TemporaryDirectory(prefix="sfumato-kills-") as folder, World(Path(folder), longest=longest) as world:
         world.furnish()
         victims = ["web", "runner", *(["database"] if world.server else [])]
         asked = [world.asked()]
@@ -117,6 +119,8 @@ def _ended(world: World, asked: list[str], seconds: int = 600) -> dict[str, str]
 def _faults(world: World, states: dict[str, str], approved: list[str]) -> list[str]:
     """What should not be, in sentences."""
     faults = [f"job {job} is {state}" for job, state in states.items() if state not in OVER]
+    if "finished" not in states.values():
+        faults.append("no job was finished: say a longer --longest")
     delivered = Counter(release["job"] for release in world.analyst.releases)
     faults += [
         f"job {job} is {state} and has {delivered[job]} releases"
@@ -143,8 +147,10 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m sfumato.bench.service_kills")
     parser.add_argument("--kills", type=int, default=KILLS)
+    parser.add_argument("--longest", type=int, default=10, help="seconds that a release may run; more on a slow machine")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
-    found = run(parser.parse_args(arguments).kills, progress=lambda line: print(line, file=sys.stderr, flush=True))
+    given = parser.parse_args(arguments)
+    found = run(given.kills, longest=given.longest, progress=lambda line: print(line, file=sys.stderr, flush=True))
     print(json.dumps(found, indent=1))
     return 1 if found["faults"] else 0
 

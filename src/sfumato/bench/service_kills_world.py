@@ -33,7 +33,7 @@ port = {port}
 base_url = "http://127.0.0.1:{port}"
 secure_cookies = false
 slot = 1
-longest = 8
+longest = {longest}
 password_time = 1
 password_memory = 8192
 
@@ -53,12 +53,14 @@ class World:
     ----------
     folder : Path
         A new one.
+    longest : int
+        Seconds that a release may run.
     """
 
     DATASET: Final = "people"
     PURPOSE: Final = "research"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, longest: int) -> None:
         self.folder, self.number, self._step = folder, 0, 0
         self.server = os.environ.get("SFUMATO_BENCH_POSTGRES")
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -69,7 +71,7 @@ class World:
         (folder / "people.csv").write_text("age\n" + "".join(f"{i % 100}\n" for i in range(500)), encoding="utf-8")
         place = {name: json.dumps(self._database or f"state/{name}.db") for name in ("database", "ledger")}
         self.config = folder / "sfumato.toml"
-        self.config.write_text(CONFIG.format(port=self.port, **place), encoding="utf-8")
+        self.config.write_text(CONFIG.format(port=self.port, longest=longest, **place), encoding="utf-8")
 
     def __enter__(self) -> Self:
         return self

@@ -29,13 +29,19 @@ def verify(
 ) -> None:
     """Check a release that you were given: digests, figures, promise, price, signature, and that its charge is in the log.
 
+    Or a signed statement of what was spent on you, if it is a file; give the service's keys with it.
+
     Needs no ledger and no network. Exit 1 if a check fails.
     """
     from rich.table import Table
 
+    from sfumato.releases.statements import verify_statement_file
     from sfumato.releases.verification import verify as check
 
-    found = check(folder, keys=keys, checkpoint=checkpoint, consistency=consistency)
+    if folder.is_file():
+        found, what = verify_statement_file(folder, keys=keys), "statement"
+    else:
+        found, what = check(folder, keys=keys, checkpoint=checkpoint, consistency=consistency), "certificate"
     if as_json:
         print_json(found.to_dict())
     else:
@@ -46,7 +52,9 @@ def verify(
             table.add_row("[green]✓[/green]" if one.holds else "[red]✗[/red]", escape(one.what), escape(one.found))
         console().print(table)
         verdict = "everything agrees" if found.holds else "this is not what was released"
-        console().print(f"{verdict}; certificate SHA-256 {found.digest}", soft_wrap=True)
+        if not found.holds and what == "statement":
+            verdict = "this is not what the service stated"
+        console().print(f"{verdict}; {what} SHA-256 {found.digest}", soft_wrap=True)
         if keys is None:
             console().print(
                 "Compare that digest with the custodian's, or give their keys with --keys: whoever rewrites a certificate "

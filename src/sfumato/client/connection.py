@@ -67,7 +67,7 @@ class Connection:
 
     def get(self, path: str, **query: Any) -> Any:
         """The JSON at a `path`; what is ``None`` in `query` is left out."""
-        return self.send("GET", path, params=_given(query)).json()
+        return _json(self.send("GET", path, params=_given(query)))
 
     def raw(self, path: str) -> bytes:
         """The bytes at a `path`."""
@@ -194,4 +194,7 @@ def _given(query: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _json(answer: httpx.Response) -> Any:
-    return answer.json() if answer.content else None
+    try:
+        return answer.json() if answer.content else None
+    except ValueError:
+        raise ServiceError("this is not the answer of a Sfumato service; check the address", answer.status_code) from None

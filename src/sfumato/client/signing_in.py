@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 import httpx
 
 from sfumato import __version__
-from sfumato.client.connection import Connection, place
+from sfumato.client.connection import Connection, ServiceError, place
 from sfumato.client.kinds_of_people import Approvals, Jobs, Me, Plans, Releases
 from sfumato.client.table import RemoteTable
-from sfumato.errors import InputError
+from sfumato.errors import InputError, SfumatoError
 
 if TYPE_CHECKING:
     from sfumato.client.table import Progress
@@ -179,6 +179,11 @@ def connect(
             signed_in = connection.send("POST", "/sign-in", again=False, json={"name": name, "password": password}).json()
             http.headers["X-CSRF-Token"] = signed_in["csrf_token"]
         account = connection.get(place("session"))["account"]
+    except (KeyError, TypeError, ValueError) as error:
+        http.close()
+        if isinstance(error, SfumatoError):
+            raise
+        raise ServiceError("this is not the answer of a Sfumato service; check the address") from None
     except BaseException:
         http.close()
         raise

@@ -7,23 +7,26 @@ later one. A ledger that was set back, or from which a release was taken out, th
 
 from __future__ import annotations
 
+import hashlib
 import html
 import itertools
+import json
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError
 from sfumato.ledger.proofs import Checkpoint
-from sfumato.ledger.signing import verify_signed
+from sfumato.ledger.signing import trusted, verify_signed
 from sfumato.privacy.units import epsilon_text, nano_of
 from sfumato.releases.receipts import receipt_page
-from sfumato.releases.verification import Check
+from sfumato.releases.verification import Check, Verification
 
 if TYPE_CHECKING:
     from sfumato.ledger import Receipt
 
-__all__ = ["statement_of", "statement_page", "verify_statement"]
+__all__ = ["statement_of", "statement_page", "verify_statement", "verify_statement_file"]
 
 KIND = "sfumato statement for a person"
 VERSION = 1
@@ -95,6 +98,42 @@ def verify_statement(body: Any, public_keys: Iterable[Any]) -> tuple[Check, ...]
     if form is None:
         checks += [_adds_up(body), _granted(body), _in_order(body)]
     return tuple(checks)
+
+
+def verify_statement_file(path: str | Path, *, keys: str | Path | None) -> Verification:
+    """Check a statement in a file.
+
+    Parameters
+    ----------
+    path : path
+        What ``GET /v1/me/{dataset}/statement`` gave.
+    keys : path
+        The service's public keys, as ``GET /v1/keys`` gives them.
+
+    Returns
+    -------
+    Verification
+        Its digest is that of the file.
+    """
+    if keys is None:
+        raise InputError("a statement is checked with the public keys of the service: --keys keys.json (GET /v1/keys)")
+    raw = _bytes_of(path, "the statement")
+    checks = verify_statement(_json_in(raw, "the statement"), trusted(_json_in(_bytes_of(keys, "the keys"), "the keys")))
+    return Verification(Path(path), hashlib.sha256(raw).hexdigest(), checks)
+
+
+def _bytes_of(path: str | Path, what: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {what} {path}: {error.strerror}") from None
+
+
+def _json_in(raw: bytes, what: str) -> Any:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        raise InputError(f"{what} is not JSON; save it as the service sent it") from None
 
 
 def statement_page(body: Mapping[str, Any], receipt: Receipt) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import stat
 from collections.abc import Iterator, Mapping
@@ -235,7 +236,17 @@ def _together(found: Mapping[str, Any], mistakes: Mistakes) -> None:
             mistakes.add(InputError(f"[sources.{name}] is the service's own database; a source is a private table"))
     if found.get("session_idle", 0) > found.get("session_longest", 2**31):
         mistakes.add(InputError("[service] session_idle is longer than session_longest; lower it"))
+    for proxy in found.get("proxies", ()):
+        mistakes.note(lambda p=proxy: _network(p))  # type: ignore[misc]
     mistakes.note(lambda: check_key_folder(found.get("keys") or state / "keys"))
+
+
+def _network(text: str) -> None:
+    """Refuse a proxy that is not an address: "*" would believe everybody about where they come from."""
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise InputError(f"[service] proxies has {text!r}; each is an address such as 10.0.0.5 or 10.0.0.0/24") from None
 
 
 def check_key_folder(folder: Path) -> None:

@@ -84,7 +84,9 @@ def take(service: Service, tries: Sequence[tuple[str, Rule]]) -> list[Counted]:
     rules = sorted((_bucket(service, what), rule) for what, rule in dict(tries).items())
     counted = []
     with service.store.write() as connection:
-        connection.execute(delete(_attempts).where(_attempts.c.expires_at < moment))
+        # Not those that another one is deleting at this moment: two might wait for each other.
+        old = select(_attempts.c.bucket).where(_attempts.c.expires_at < moment).with_for_update(skip_locked=True)
+        connection.execute(delete(_attempts).where(_attempts.c.bucket.in_(old)))
         rows = []
         for bucket, rule in rules:
             insert_new(connection, _attempts, bucket=bucket, tries=0, at=moment, expires_at=moment + rule.forgotten)
