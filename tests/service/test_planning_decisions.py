@@ -194,7 +194,7 @@ class Written:
         roles = {"author": "custodian", "other": "custodian", "officer": "officer", "analyst": "analyst"}
         self.id = {name: fresh_id("account") for name in [*roles, "gone"]}
         accounts = [
-            {"id": self.id[name], "name": self.id[name], "role": role, "state": "active", "created_at": now(), "failures": 0}
+            {"id": self.id[name], "name": self.id[name], "role": role, "state": "active", "created_at": now()}
             for name, role in roles.items()
         ]
         gone = accounts[2] | {"id": self.id["gone"], "name": self.id["gone"], "state": "disabled"}
