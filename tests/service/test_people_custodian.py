@@ -36,7 +36,10 @@ def test_bring_close_and_look(service, client_as, custodian):
     assert ann.get("/v1/me/clinic").json()["next_epoch"] == "2999-01-31"
     assert custodian.put("/v1/datasets/clinic/epochs/next", json={"next": None}).json() == {"next_epoch": None}
     assert ann.get("/v1/me/clinic").json()["next_epoch"] is None
-    assert custodian.put("/v1/datasets/clinic/epochs/next", json={"next": "2020-01-01"}).status_code == 422
+    for odd in ("2020-01-01", "2999-13-01", "2999-1-1", "tomorrow", 0, "2999-01-01T00:00Z"):
+        assert custodian.put("/v1/datasets/clinic/epochs/next", json={"next": odd}).status_code == 422
+        assert custodian.post("/v1/datasets/clinic/epochs", json={"next": odd}).status_code == 422
+    assert custodian.get("/v1/datasets/clinic/people").json()["epoch"] == 1  # refused before anything was closed
 
 
 def test_a_list_never_overrules_a_person(service, client_as, custodian):

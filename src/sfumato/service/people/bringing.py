@@ -107,12 +107,15 @@ def invite(service: Service, account_id: str, dataset: str, people: Sequence[str
 
 def close_epoch(service: Service, account_id: str, dataset: str, following: str | None) -> dict[str, Any]:
     """Close an epoch: everything that waits comes into force. `following` is the day of the next one, if it is known."""
-    with service.store.write() as connection:
+    _check_day(following)
+    with service.store.read() as connection:
         row = _own(connection, account_id, dataset)
-        in_turn(connection, row.id, alone=True)
-        life, menu = life_of(service, dataset)
+    life, menu = life_of(service, dataset)
+    done = (
+        life.epoch()
+    )  # outside of a transaction here: with a million people it takes a while, and others sign in meanwhile
+    with service.store.write() as connection:
         announced(connection, account_id, row.id, following)
-        done = life.epoch()
         record(connection, "people.epoch", account_id=account_id, dataset_id=row.id, target=str(done.number))
     counts = None if menu.private else {name: getattr(done, name) for name in COUNTS}
     return {"number": done.number, "at": done.at, "counts": counts, "next_epoch": following}
@@ -132,12 +135,16 @@ def announce(service: Service, account_id: str, dataset: str, day: str | None) -
 
 def announced(connection: Connection, account_id: str, dataset_id: str, day: str | None) -> None:
     """Write down the day of the next epoch; it must not be over."""
+    _check_day(day)
     table = schema.announcements
-    if day is not None and day < today():
-        raise ProblemError(422, "the next epoch is a day to come (UTC), such as 2027-01-31")
     connection.execute(delete(table).where(table.c.dataset_id == dataset_id))
     if day is not None:
         insert_new(connection, table, dataset_id=dataset_id, next_epoch=day, announced_by=account_id)
+
+
+def _check_day(day: str | None) -> None:
+    if day is not None and day < today():
+        raise ProblemError(422, "the next epoch is a day to come (UTC), such as 2027-01-31")
 
 
 def standing(service: Service, caller: Caller, dataset: str) -> dict[str, Any]:
