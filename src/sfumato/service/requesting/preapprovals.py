@@ -95,7 +95,7 @@ def revoke(service: Service, caller: Caller, preapproval_id: str) -> dict[str, A
         found = _one(connection, preapproval_id)
     if found.revoked_at is not None:
         return _told(found)
-    _note(service, found.dataset, "preapproval revoked", found._mapping, caller)
+    _note(service, found.dataset, "preapproval revoked", found._asdict(), caller)
     with service.store.write() as connection:
         in_force = (_table.c.id == preapproval_id) & _table.c.revoked_at.is_(None)
         if connection.execute(update(_table).where(in_force).values(revoked_at=now())).rowcount:
