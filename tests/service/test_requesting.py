@@ -23,23 +23,21 @@ COUNT = {"kind": "count", "epsilon": "0.2"}
 CARE = {"purpose": "care", "kinds": ["count", "mean"], "most": "0.5"}
 
 
-def make_dataset(service: Service, name: str = "clinic", **caps: Any) -> str:
-    """A dataset in the service's tables and in the ledger."""
+def make_dataset(service: Service, owner: Any, name: str = "clinic", **caps: Any) -> str:
+    """A dataset of a custodian in the service's tables and in the ledger."""
     caps = {"epsilon": "2", "rows": 1000} | caps
-    dataset_id, owner = fresh_id("dataset"), fresh_id("account")
-    account = {"id": owner, "name": owner, "role": "custodian", "state": "active", "created_at": now()}
+    dataset_id = fresh_id("dataset")
     row = {"id": dataset_id, "name": name, "source": name, "schema": SCHEMA, "people": None, "caps": json.dumps(caps)}
     recipients = None if "recipients" not in caps else RecipientBudgets.of(caps["recipients"])
     service.ledger.register(name, epsilon=caps["epsilon"], recipients=recipients)
     with service.store.write() as connection:
-        connection.execute(insert(schema.accounts).values(account))
-        connection.execute(insert(schema.datasets).values(**row, created_by=owner, created_at=now()))
+        connection.execute(insert(schema.datasets).values(**row, created_by=owner.caller.id, created_at=now()))
     return dataset_id
 
 
 @pytest.fixture
-def clinic(service: Service) -> str:
-    return make_dataset(service)
+def clinic(service: Service, client_as: Callable[..., Any]) -> str:
+    return make_dataset(service, client_as("custodian"))
 
 
 @pytest.fixture
@@ -104,7 +102,7 @@ def test_what_public_facts_refuse_is_not_queued(ann: Any, service: Service) -> N
 
 
 def test_every_cap_refuses_a_request_not_only_the_allowance(client_as: Callable[..., Any], service: Service) -> None:
-    make_dataset(service, epsilon="2", recipients={"bob": "1"})
+    make_dataset(service, client_as("custodian"), epsilon="2", recipients={"bob": "1"})
     officer, analyst = client_as("officer"), client_as("analyst", "ann")
     officer.post("/v1/datasets/clinic/preapprovals", json=CARE)
     officer.post("/v1/datasets/clinic/allowances", json={"analyst": "ann", "purpose": "care", "epsilon": "9"})
@@ -191,7 +189,7 @@ def test_granting_again_through_the_interface_resets_nothing(
 def test_an_analyst_sees_their_own_allowances_and_no_others(
     ann: Any, client_as: Callable[..., Any], service: Service
 ) -> None:
-    make_dataset(service, "second")
+    make_dataset(service, client_as("custodian"), "second")
     bob, officer = client_as("analyst", "bob"), client_as("officer")
     for number, dataset in enumerate(("second", "clinic", "clinic")):
         granted = {"analyst": "bob", "purpose": f"purpose {number}", "epsilon": "1"}
@@ -209,6 +207,11 @@ def test_an_analyst_sees_their_own_allowances_and_no_others(
     assert another.get("/v1/allowances").json()["items"] == []
     assert another.get("/v1/allowances?dataset=clinic").status_code == 404
     assert ann.get("/v1/allowances?dataset=third").status_code == 404
+    another = client_as("custodian", "another")
+    assert another.get("/v1/allowances").json()["items"] == []
+    for address in ("allowances?dataset=clinic", "datasets/clinic/balance", "datasets/clinic/history"):
+        assert another.get(f"/v1/{address}").status_code == 404
+    assert ann.get("/v1/allowances?dataset=second").status_code == 404  # which does not concern them
 
 
 def test_what_is_not_right_grants_and_approves_nothing(ann: Any, client_as: Callable[..., Any], service: Service) -> None:
