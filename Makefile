@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test slow-tests mutants fuzz lint types format docs device clean
+.PHONY: demo test slow-tests mutants fuzz fuzz-service lint types format docs device clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/sfumato demo
@@ -29,6 +29,10 @@ mutants: $(VENV)/.dev-ready
 # Random tables replayed to a neighbour, 45 seconds for everything that releases something.
 fuzz: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.fuzz
+
+# Made-up requests to every address of the service, as every role and as nobody; some minutes.
+fuzz-service: $(VENV)/.dev-ready
+	$(BIN)/python tests/service/schemathesis_full.py
 
 lint: $(VENV)/.dev-ready
 	$(BIN)/ruff format --check src tests device

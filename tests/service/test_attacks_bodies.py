@@ -18,13 +18,13 @@ PIECE = b"x" * 65536
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Service:
     return Service.opened(Settings.in_folder(tmp_path_factory.mktemp("bodies"), slot=1, secure_cookies=False))
 
 
 @pytest.fixture(scope="module")
-def place(service: Service) -> Iterator[tuple[str, int]]:
-    with served(create_app(service)) as where:
+def place(house: Service) -> Iterator[tuple[str, int]]:
+    with served(create_app(house)) as where:
         yield where
 
 
@@ -54,25 +54,25 @@ def _posted(place, path: str, head: bytes, pieces) -> tuple[int, int]:
     return int(told.split()[1]), sent
 
 
-def _paths(service: Service) -> list[str]:
-    operations = Description(create_app(service)).operations()
+def _paths(house: Service) -> list[str]:
+    operations = Description(create_app(house)).operations()
     return [
         "/v1/nothing",
         *sorted({path.replace("{", "").replace("}", "") for method, path, _ in operations if method == "POST"}),
     ]
 
 
-def test_a_length_that_is_too_large_is_refused_unread(service, place):
+def test_a_length_that_is_too_large_is_refused_unread(house, place):
     """At every address that takes something: nothing of the body is waited for."""
-    for path in _paths(service):
+    for path in _paths(house):
         status, sent = _posted(place, path, b"Content-Type: application/json\r\nContent-Length: 1000000000000\r\n", [])
         assert (status, sent) == (413, 0), path
 
 
-def test_chunks_without_an_end_are_stopped(service, place):
+def test_chunks_without_an_end_are_stopped(house, place):
     """At every address: the server stops reading soon after the limit, though no length was told."""
     chunk = f"{len(PIECE):x}\r\n".encode() + PIECE + b"\r\n"
-    for path in _paths(service)[:4]:
+    for path in _paths(house)[:4]:
         many = (chunk for _ in range(4096))  # 256 MB
         status, sent = _posted(place, path, b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n", many)
         assert status == 413, path
@@ -92,29 +92,28 @@ def test_two_ways_to_say_the_length_are_refused_or_one_is_ignored(place):
     assert 400 <= status < 500
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"[" * 100_000,
-        b'{"a":' * 50_000,
-        b"[" * 5_000 + b"]" * 5_000,
-        b"9" * 500_000,
-        b'{"name": "\\ud800"}',
-        b'{"name": "a\\u0000b"}',
-        b'{"name": NaN}',
-        b"\xff\xfe\x00\x00",
-        '{"name": "x"}'.encode("utf-16"),
-        b'{"name": 1e999}',
-        b'{"a": 1, "a": 2}',
-    ],
-    ids=["brackets", "braces", "closed", "digits", "surrogate", "nul", "nan", "bytes", "utf-16", "infinity", "twice"],
-)
-def test_bodies_that_break_readers_are_refused(client_as, app, body):
-    """As everybody, at every address that takes a body: 4xx, and never by an error of ours."""
+BODIES = {
+    "brackets": b"[" * 100_000,
+    "braces": b'{"a":' * 50_000,
+    "closed": b"[" * 5_000 + b"]" * 5_000,
+    "digits": b"9" * 500_000,
+    "surrogate": b'{"name": "\\ud800"}',
+    "nul": b'{"name": "a\\u0000b"}',
+    "nan": b'{"name": NaN}',
+    "bytes": b"\xff\xfe\x00\x00",
+    "utf-16": '{"name": "x"}'.encode("utf-16"),
+    "infinity": b'{"name": 1e999}',
+    "twice": b'{"a": 1, "a": 2}',
+}
+
+
+def test_bodies_that_break_readers_are_refused(client_as, app):
+    """At every address that takes a body, as somebody who may send it: 4xx, and never by an error of ours."""
     for method, path, operation in Description(app).operations():
         if "requestBody" not in operation:
             continue
-        for role in {None, *operation.get("x-roles", ())}:
+        client = client_as(next(iter(operation.get("x-roles", ())), None))
+        for kind, body in BODIES.items():
             address = path.replace("{", "").replace("}", "")
-            answer = client_as(role).request(method, address, content=body, headers={"Content-Type": "application/json"})
-            assert 400 <= answer.status_code < 500, (method, path, role, answer.text)
+            answer = client.request(method, address, content=body, headers={"Content-Type": "application/json"})
+            assert 400 <= answer.status_code < 500, (method, path, kind, answer.text)

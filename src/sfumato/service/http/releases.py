@@ -27,9 +27,12 @@ _TYPES: Final = {
     "zip": "application/zip",
 }
 _SANDBOX: Final = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-_BYTES: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+_ANY: Final[dict[str, Any]] = {"schema": {"type": "string", "format": "binary"}}
+_KINDS: Final = {*(kind.partition(";")[0] for kind in _TYPES.values()), "application/octet-stream"}
+_FILE: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {kind: {"schema": {}} if kind == "application/json" else _ANY for kind in sorted(_KINDS)}}
 }
+_ZIP: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"application/zip": _ANY}}}
 
 
 class ReleaseSummary(BaseModel):
@@ -93,7 +96,7 @@ def one_release(service: Here, caller: Reader, release_id: ReleaseId) -> Release
     return ReleaseDetail(**_told(row), certificate=released.certificate_of(service, row))
 
 
-@router.get("/releases/{release_id}/files/{name}", response_class=StreamingResponse, responses=_BYTES)
+@router.get("/releases/{release_id}/files/{name}", response_class=StreamingResponse, responses=_FILE)
 def one_file(
     service: Here,
     caller: Reader,
@@ -105,7 +108,7 @@ def one_file(
     return _download(released.file_of(service, row, name), name)
 
 
-@router.get("/releases/{release_id}/bundle", response_class=StreamingResponse, responses=_BYTES)
+@router.get("/releases/{release_id}/bundle", response_class=StreamingResponse, responses=_ZIP)
 def bundle(service: Here, caller: Reader, release_id: ReleaseId) -> StreamingResponse:
     """All files of a release with its certificate, and the public keys to check it with, as a ZIP file."""
     row = released.found(service, caller, release_id)
