@@ -182,3 +182,16 @@ def test_no_proxy_is_everybody(tmp_path: Path) -> None:
 def test_every_key_has_a_variable_of_its_own() -> None:
     names = [variable(section, key) for section, keys in SECTIONS.items() for key in keys]
     assert len(set(names)) == len(names)
+
+
+def test_a_source_may_have_a_time_of_its_own(tmp_path):
+    lines = ["[service]", 'state = "state"', "longest = 600", "[sources.visits]", 'location = "v.parquet"']
+    file = tmp_path / "sfumato.toml"
+    file.write_text("\n".join([*lines, "longest = 20", "[sources.scans]", 'location = "s.parquet"']), encoding="utf-8")
+    for places in (True, False):
+        found = Settings.read(file, {}, places=places)
+        assert [found.longest_of(name) for name in ("visits", "scans", None)] == [20, 600, 600]
+    for wrong in ("0", "true", '"20"', "20.5", "10000000"):
+        file.write_text("\n".join([*lines, f"longest = {wrong}"]), encoding="utf-8")
+        with pytest.raises(InputError, match="longest must be a whole number of seconds"):
+            Settings.read(file, {})

@@ -29,12 +29,15 @@ class SourceSettings:
         A file or a URL, as a plan's ``[dataset] source``. Only the runner opens it.
     table, csv, engine : optional
         As in a plan's ``[dataset]``.
+    longest : int, optional
+        Seconds that a release from it may run, where that is another than for the other sources.
     """
 
     location: str = field(repr=False)
     table: Any = None
     csv: Mapping[str, Any] | None = None
     engine: Mapping[str, Any] | None = None
+    longest: int | None = None
 
 
 @dataclass(frozen=True)
@@ -188,6 +191,13 @@ class Settings:
         given.setdefault("ledger", str(state / "ledger.db"))
         given.setdefault("keys", state / "keys")
         return cls(state, **given)
+
+    def longest_of(self, source: str | None = None) -> int:
+        """Seconds that a release from a `source` may run; without one, the most that any may."""
+        if source is None:
+            return max([self.longest, *(found.longest or 0 for found in self.sources.values())])
+        found = self.sources.get(source)
+        return self.longest if found is None or found.longest is None else found.longest
 
     @classmethod
     def read(cls, path: str | Path, environ: Mapping[str, str], *, places: bool = True) -> Settings:

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from sfumato.service.settings import Limits, Settings
 
+LONGEST: Final = 7 * 86_400  # seconds
 Kind = Literal["text", "folder", "place", "secret", "whole", "flag", "texts", "url"]
 
 
@@ -63,7 +64,7 @@ SECTIONS: Final[dict[str, tuple[Key, ...]]] = {
         Key("proxies", "texts", "Addresses of proxies in front of it, whose X-Forwarded-For is believed.", []),
         Key("secure_cookies", "flag", "Whether cookies need HTTPS; must be true once base_url begins with https://.", True),
         _whole("slot", "Seconds between the moments at which answers are told.", 1, 86_400),
-        _whole("longest", "Seconds that a release may run.", 1, 7 * 86_400),
+        _whole("longest", "Seconds that a release may run.", 1, LONGEST),
         _whole("session_idle", "Seconds after which a session that was not used ends.", 60, 7 * 86_400),
         _whole("session_longest", "Seconds after which any session ends.", 60, 30 * 86_400),
         _whole("password_time", "Passes of argon2id, which passwords are kept with.", 1, 100),
@@ -102,6 +103,7 @@ SOURCE: Final[tuple[Key, ...]] = (
     Key("table", "text", "The table in a database, or the sheet of a spreadsheet."),
     Key("csv", "text", "How a text file is written, as in a plan."),
     Key("engine", "text", "What DuckDB may use, as in a plan."),
+    Key("longest", "whole", "Seconds that a release from it may run, instead of the service's.", 20, 1, LONGEST),
 )
 
 

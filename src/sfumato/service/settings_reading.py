@@ -207,8 +207,9 @@ def _source(
 ) -> SourceSettings:
     check_keys(table, [k.name for k in SOURCE], where, mistakes)
     location = text_of(table, "location", where)
+    longest = _longest(table, where)
     if environ is None:
-        return SourceSettings("")
+        return SourceSettings("", longest=longest)
     location = _place(location, f"{where} location", home, environ, False)
     named = table.get("table")
     if named is not None and not (
@@ -218,8 +219,18 @@ def _source(
     CsvOptions.of(table.get("csv"), f"{where} csv")
     EngineSettings.of(table.get("engine"), f"{where} engine")
     return SourceSettings(
-        location, tuple(named) if isinstance(named, list) else named, table.get("csv"), table.get("engine")
+        location, tuple(named) if isinstance(named, list) else named, table.get("csv"), table.get("engine"), longest
     )
+
+
+def _longest(table: Mapping[str, Any], where: str) -> int | None:
+    key = next(key for key in SOURCE if key.name == "longest")
+    found = table.get(key.name)
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int) or not key.least <= found <= key.most:
+        raise InputError(f"{where} longest must be a whole number of seconds between {key.least} and {key.most}")
+    return found
 
 
 def _together(found: Mapping[str, Any], mistakes: Mistakes) -> None:

@@ -188,7 +188,7 @@ def serve(
             said = signals()
             if runner.pid is not None:
                 say("The runner finishes what was charged; a second signal stops it at once, and its job begins anew later.")
-            whole = runner.wait(settings.longest + settings.slot + 10, lambda: signals() > said)
+            whole = runner.wait(settings.longest_of() + settings.slot + 10, lambda: signals() > said)
             previewing.close()
     say("Stopped.")
     return whole

@@ -158,7 +158,7 @@ class Runner:
         if heads and todo:
             todo.insert(0, None)
         settings = self.service.settings
-        fixed = windows(now(), len(todo), longest=settings.longest, slot=settings.slot)
+        fixed = windows(now(), len(todo), longest=settings.longest_of(dataset.source), slot=settings.slot)
         if not queue.schedule(store, self.id, job.id, fixed):  # cancelled meanwhile
             lock.free(for_good=True)
             return
