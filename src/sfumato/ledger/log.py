@@ -70,8 +70,17 @@ def seal(salt: str, rows: Iterable[Row]) -> str:
     >>> seal("00", [("t", 1, None)]) == seal("00", [("t", 1, None)]), seal("00", [("t", 1)]) == seal("01", [("t", 1)])
     (True, False)
     """
-    texts = sorted(json.dumps([_plain(value) for value in row], separators=(",", ":")) for row in rows)
-    return hashlib.sha256(_ROWS + salt.encode() + b"\n" + "\n".join(texts).encode()).hexdigest()
+    return sealed(salt, map(text_of, rows))
+
+
+def text_of(row: Row) -> str:
+    """What of a row goes into a seal; short, however large the row is."""
+    return json.dumps([_plain(value) for value in row], separators=(",", ":"))
+
+
+def sealed(salt: str, texts: Iterable[str]) -> str:
+    """The seal of rows whose texts are known."""
+    return hashlib.sha256(_ROWS + salt.encode() + b"\n" + "\n".join(sorted(texts)).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:
