@@ -179,6 +179,35 @@ def test_lines_that_changed_places_are_found(swift: Path) -> None:
         ledger.verify("ward")
 
 
+def test_it_is_so_on_both_databases(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFUMATO_PEOPLE_KEY", str(tmp_path / "people.key"))
+    ledger = Ledger.open(where)
+    for dataset, private in (("ward", True), ("open", False)):
+        ledger.register(dataset, people=TIERS, living=True, private=private)
+    for number in range(3):  # lines of both are numbered together
+        for dataset in ("ward", "open"):
+            ledger.people(dataset).bring([f"a{number}", f"b{number}"], ["open", "strict"])
+            ledger.people(dataset).join(f"c{number}", "strict")
+    for dataset in ("ward", "open"):
+        ledger.verify(dataset)
+        ledger.people(dataset).epoch()
+        ledger.people(dataset).change("a0", "strict")
+        ledger.people(dataset).bind()
+        ledger.people(dataset).join("a0", "open")
+        ledger.verify(dataset)
+    assert [entry.kind for entry in ledger.log_page("ward")] == ["registered", "changed", "changed"]
+
+
+def test_a_key_that_came_after_the_registration_is_in_no_entry(swift: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger.open(swift / "a.ledger")
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger._store, "key", None)  # as on a server, where nobody said where it is
+        ledger.register("ward", people=TIERS, living=True, private=True)
+    ledger.people("ward").join("ana", "open")
+    assert [entry.kind for entry in ledger.log_page("ward")] == ["registered"]
+    ledger.verify("ward")
+
+
 def back_to_format_4(folder: Path) -> Ledger:
     """The same ledger as if it had been made before there were logs, brought up to date again."""
     connection = loose(folder)

@@ -171,7 +171,7 @@ class _End:
         for level, found in enumerate([hashed, *nodes]):
             self.known.pop((level, (number >> level) - 1), None)
             self.known[level, number >> level] = found
-        self.size, self.chain = number + 1, chained(self.chain, hashed)
+        self.size, self.chain = number + 1, chained(self.chain, hashed, salt)
         self.closed = self.closed or leaf.kind == "closed"
         return {
             "number": number,
@@ -201,9 +201,9 @@ def _end(connection: Connection, dataset_id: int, leaf: Leaf, dataset: str | Non
     return _End(last.dataset, int(last.number) + 1, bytes.fromhex(last.chain), bool(last.closed), known)
 
 
-def chained(before: bytes, leaf: bytes) -> bytes:
-    """The chain after one more leaf."""
-    return hashlib.sha256(_CHAIN + before + leaf).digest()
+def chained(before: bytes, leaf: bytes, salt: str) -> bytes:
+    """The chain after one more leaf. It covers salts too, also where what they sealed is gone; it is told to nobody."""
+    return hashlib.sha256(_CHAIN + before + leaf + salt.encode()).digest()
 
 
 def size_of(connection: Connection, dataset_id: int) -> int:

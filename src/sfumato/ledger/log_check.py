@@ -103,7 +103,7 @@ def _holding_together(connection: Connection, dataset_id: int, dataset: str) -> 
                 nodes = merkle.completed(expected, hashed, known.__getitem__)
             except (ValueError, KeyError):
                 raise unlike(dataset, "the log has a hole or an entry that cannot be read") from None
-            chain = log.chained(chain, hashed)
+            chain = log.chained(chain, hashed, row.salt)
             closed = int(closed or body["kind"] == "closed")
             for level, found in enumerate([hashed, *nodes]):
                 known.pop((level, (expected >> level) - 1), None)
@@ -240,7 +240,7 @@ def _check_choices(connection: Connection, dataset_id: int, said: Written, appli
 def _check_quiet(
     connection: Connection, dataset_id: int, said: Written, applied: int, changes: list[tuple[dict[str, Any], list[str]]]
 ) -> None:
-    fault = log_quiet.check_changes(said.quiet, changes)
+    fault = log_quiet.check_changes(said.quiet, changes) or log_quiet.check_strangers(connection)
     fault = fault or log_quiet.check_choices(log_rows.waiting(connection, dataset_id), applied)
     if fault is not None or said.chosen:
         raise unlike(said.dataset, fault or "a choice of its people is in the log")

@@ -77,6 +77,13 @@ def check_choices(rows: Iterable[Mapping[str, Any]], applied: int) -> str | None
     return None
 
 
+def check_strangers(connection: Connection) -> str | None:
+    """What is wrong if a line that waits belongs to no dataset: no log would miss it."""
+    table = schema.choices
+    lost = select(table.c.id).where(table.c.dataset_id.not_in(select(schema.datasets.c.id))).limit(1)
+    return None if connection.execute(lost).first() is None else "a choice belongs to nobody's dataset"
+
+
 def migrate_choices(connection: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
     """Give lines that wait their checksums, in a ledger that had none."""
     before, table = "", schema.choices
