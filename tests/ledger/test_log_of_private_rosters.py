@@ -198,16 +198,6 @@ def test_it_is_so_on_both_databases(where: str, tmp_path: Path, monkeypatch: pyt
     assert [entry.kind for entry in ledger.log_page("ward")] == ["registered", "changed", "changed"]
 
 
-def test_a_key_that_came_after_the_registration_is_in_no_entry(swift: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger = Ledger.open(swift / "a.ledger")
-    with monkeypatch.context() as patch:
-        patch.setattr(ledger._store, "key", None)  # as on a server, where nobody said where it is
-        ledger.register("ward", people=TIERS, living=True, private=True)
-    ledger.people("ward").join("ana", "open")
-    assert [entry.kind for entry in ledger.log_page("ward")] == ["registered"]
-    ledger.verify("ward")
-
-
 def back_to_format_4(folder: Path) -> Ledger:
     """The same ledger as if it had been made before there were logs, brought up to date again."""
     connection = loose(folder)
@@ -217,6 +207,27 @@ def back_to_format_4(folder: Path) -> Ledger:
     connection.execute("UPDATE ledger_meta SET value = '4' WHERE name = 'version'")
     connection.close()
     return Ledger.open(folder / "a.ledger")
+
+
+def test_the_key_is_there_before_anybody_comes(swift: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger.open(swift / "a.ledger")
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger._store, "key", None)  # as on a server, where nobody said where it is
+        with pytest.raises(LedgerError, match="needs a key file"):
+            ledger.register("ward", people=TIERS, living=True, private=True)
+    ledger.register("ward", people=TIERS, living=True, private=True)
+    assert (swift / "a.ledger.key").exists()
+
+
+def test_a_key_that_came_after_the_registration_is_in_no_entry(swift: Path) -> None:
+    """As with a ledger from before there were logs, in which nobody was yet."""
+    Ledger.open(swift / "a.ledger").register("ward", people=TIERS, living=True, private=True)
+    loose(swift).execute("DELETE FROM ledger_meta WHERE name = 'people_key'")
+    (swift / "a.ledger.key").unlink()
+    ledger = back_to_format_4(swift)
+    ledger.people("ward").join("ana", "open")
+    assert [entry.kind for entry in ledger.log_page("ward")] == ["registered", "migrated"]
+    ledger.verify("ward")
 
 
 def test_a_ledger_from_before_the_log_tells_as_little(swift: Path) -> None:

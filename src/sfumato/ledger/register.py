@@ -30,7 +30,7 @@ def register(store: Store, caps: Caps) -> None:
         connection.execute(insert(schema.limits), rows)
         if caps.menu is not None:
             menus.enrol(connection, dataset_id, caps.menu)
-            if caps.menu.private and store.key is not None:  # now, and not when the first person comes
+            if caps.menu.private:  # now, and not when the first person comes
                 persons.key_of(connection, store.key, make=True, dataset_id=dataset_id)
         elif caps.people is not None:
             cohorts.enrol(connection, dataset_id, caps.people)
