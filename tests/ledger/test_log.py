@@ -59,7 +59,7 @@ def test_datasets_have_logs_of_their_own(swift: Path) -> None:
 
 def test_no_person_is_in_it_and_the_same_choice_looks_different(swift: Path) -> None:
     ledger = Ledger.open(swift / "a.ledger")
-    ledger.register("ward", people=TIERS, living=True, private=True)
+    ledger.register("ward", people=TIERS, living=True)
     life = ledger.people("ward")
     life.bring(["ana", "ben"], ["open", "strict"])
     life.epoch()

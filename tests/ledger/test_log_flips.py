@@ -17,6 +17,7 @@ from sfumato.privacy.budgets import AttributeBudgets, PersonBudgets, RecipientBu
 from sfumato.privacy.charge import Charge
 from sfumato.privacy.statement import Statement
 
+QUIET = 5  # the number of the dataset with a private roster
 TIERS = PersonBudgets.from_tiers({"open": (1, 3), "strict": ("0.1", 2)})
 
 
@@ -31,6 +32,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     ledger.register("ward", epsilon=5, people=TIERS, living=True, period="year", per_period={"open": "0.5"})
     ledger.register("came", people=TIERS)
+    ledger.register("quiet", people=TIERS, living=True, private=True)
     for number, dataset in enumerate(("fixed", "came", "fixed", "shop")):
         made = ledger.reserve(dataset, Charge(10**7 + number), request={"count": number}, name="a", by="ana")
         ledger.commit(made.id, {"folder": "over65"}) if number % 2 else ledger.fail(made.id)
@@ -47,11 +49,23 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     life.bind()
     life.change("eve", "0.9")
     life.join("zoe", "strict")
+    quietly(ledger)
     ledger.people("came").bring(range(5), ["open"] * 3 + ["strict"] * 2)
     ledger.bridge("shop", statement(), person="ana", items=2)
     grow(ledger)
     ledger.note("shop", "approved", {"plan": "plan_1"})
     return where
+
+
+def quietly(ledger: Ledger) -> None:
+    """The same of a private roster, whose choices have no entries in the log."""
+    life = ledger.people("quiet")
+    life.bring(["ana", "ben", "eve"], ["open", "strict", "open"])
+    life.epoch()
+    life.change("ana", "strict")
+    ledger.reserve("quiet", Charge.of_people([10**6, 10**7]), request="some")
+    life.withdraw("eve")
+    life.join("zoe", "strict")
 
 
 def grow(ledger: Ledger) -> None:
@@ -116,8 +130,11 @@ def sampled(table: Any, rows: list[Any]) -> list[Any]:
     if table is schema.meta:
         return rows
     if table in (schema.releases, schema.log):
-        return [rows[0], rows[len(rows) // 2], rows[-1]]
-    return rows[-1:]
+        in_force = [row for row in rows if "chosen" in row][:1]  # whose choice is gone, so only the chain covers its salt
+        return [rows[0], rows[len(rows) // 2], rows[-1], *in_force]
+    where = [column.name for column in table.columns].index("dataset_id") + 1 if "dataset_id" in table.c else 0
+    last = {row[where]: row for row in rows} if where else {}
+    return list(dict.fromkeys([last.get(QUIET, rows[-1]), *[row for of, row in last.items() if of != QUIET][-1:], rows[-1]]))
 
 
 def test_it_holds_as_it_is(whole: Path) -> None:

@@ -33,6 +33,13 @@ TIERS = {"strict": "0.2", "twin": "0.2", "open": 2}  # two tiers of one budget a
 MENU = PersonBudgets.from_tiers({name: (epsilon, 0) for name, epsilon in TIERS.items()})
 CHOSEN = ["strict", "open", "twin", "open"] * 3
 MINUTE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(Z|\+00:00)?")
+HASH = re.compile(r"[0-9a-f]{64}")
+SALTED = re.compile(r"""(seal|standing|root|leaf|artefact)[\\"']*: ?[\\"']*[0-9a-f]{64}|path[\\"']*: ?\[[^]]*\]""")
+
+
+def plain(text: str) -> str:
+    """Without minutes, and without the hashes that a random salt went into; how many there are stays."""
+    return SALTED.sub(lambda found: HASH.sub("HASH", found[0]), MINUTE.sub("NOW", text))
 
 
 def frame(without: str | None = None) -> pd.DataFrame:
@@ -63,6 +70,7 @@ def lived(folder: Path, tape: Tape, person: str, here: bool) -> tuple[list[str],
 
     def tell(act: Any) -> None:
         told.append(said(act))
+        told.append(f"{table.ledger.checkpoint('clinic').size} entries")
         made = len(table.ledger.history("clinic"))
         ends.extend([len(tape.calls)] * (made - len(ends)))
 
@@ -89,6 +97,10 @@ def lived(folder: Path, tape: Tape, person: str, here: bool) -> tuple[list[str],
     tell(lambda: table.histogram("age", share="0.1").to_dict())
     theirs(life.join, "twin")
     told += [repr(life.pending()), repr(life.bind()), repr(life.epoch())]
+    theirs(life.withdraw)
+    told += [repr(life.bind()), repr(life.bind())]  # something binds the first time, or nothing
+    theirs(life.join, "twin")
+    told.append(repr(life.epoch()))
     tell(lambda: table.head_counts(again=True).to_dict())
     tell(lambda: table.count(share="0.05").to_dict())
     tell(lambda: table.count(share=1).to_dict())  # nobody can pay, and nobody says so
@@ -96,8 +108,9 @@ def lived(folder: Path, tape: Tape, person: str, here: bool) -> tuple[list[str],
     told += [repr(table), repr(table.budgets), said(lambda: table.dataset.findings())]
     told += [repr(release.__dict__) for release in table.ledger.history("clinic")]
     told += [json.dumps(table.balance().to_dict(), default=str), repr(life.standing().__dict__)]
+    told += [f"{entry.index} {entry.kind} {entry.body}" for entry in table.ledger.log_page("clinic", limit=500)]
     table.ledger.verify("clinic")
-    return [MINUTE.sub("NOW", text.replace(str(folder), "FOLDER")) for text in told], ends, table
+    return [plain(text.replace(str(folder), "FOLDER")) for text in told], ends, table
 
 
 @pytest.mark.parametrize("person", ["p0", "p1", "p2", "p11"])

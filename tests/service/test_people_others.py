@@ -133,7 +133,9 @@ def test_of_a_private_roster_nobody_else_learns_a_number(service, client_as):
     def seen(pairs):
         brought = custodian.post("/v1/datasets/clinic/people", json={"people": pairs})
         looked = [client_as(role).get("/v1/datasets/clinic/people") for role in ("custodian", "officer")]
-        return [answer.content for answer in (brought, *looked)]
+        logged = [client_as(role).get("/v1/log/clinic/entries") for role in ("custodian", "officer")]
+        assert all(answer.status_code == 200 for answer in logged)  # hashes included: nothing is written at all
+        return [answer.content for answer in (brought, *looked, *logged)]
 
     nobody = seen([{"person": "ann", "grant": "open"}])
     again = seen([{"person": "ann", "grant": "strict"}])  # whom it knows, and who was in another tier
@@ -141,7 +143,7 @@ def test_of_a_private_roster_nobody_else_learns_a_number(service, client_as):
     first = custodian.post("/v1/datasets/clinic/epochs", json={}).json()
     assert first["counts"] is None
     in_force = seen([{"person": "ben", "grant": "open"}])
-    assert [b"epoch" in answer for answer in in_force] == [False, True, True]
+    assert [b"epoch" in answer for answer in in_force] == [False, True, True, True, True]
     ann = client_as("person", "ann")
     linked(service, ann.caller, dataset, "ann")
     ann.post("/v1/me/clinic/withdraw", json={"confirm": "clinic"})

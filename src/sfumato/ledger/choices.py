@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import CompoundSelect, Connection, Select, delete, func, insert, select
 
-from sfumato.ledger import log, log_leaves, schema
+from sfumato.ledger import log, log_leaves, log_quiet, schema
 from sfumato.ledger.packing import CHUNK, squeeze, widen
 from sfumato.ledger.persons import MEMBER
 from sfumato.ledger.state import GONE
@@ -84,7 +84,9 @@ def write(connection: Connection, dataset_id: int, chosen: Choices, lowering: ND
             some = chosen[which[part]]
             row = {"first": int(keys[part[0]]), "last": int(keys[part[-1]]), "lowers": int(lowering[which[part]].sum())}
             rows.append({"dataset_id": dataset_id, **row, "entries": _packed(some), "salt": log.fresh_salt()})
-    if rows:
+    if rows and log_quiet.is_private(connection, dataset_id):
+        connection.execute(insert(schema.choices), log_quiet.with_checksums(connection, rows))
+    elif rows:
         added = insert(schema.choices).returning(schema.choices.c.id, sort_by_parameter_order=True)
         numbers = connection.execute(added, rows).scalars().all()
         written = [row | {"id": int(number)} for row, number in zip(rows, numbers, strict=True)]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, insert
 
-from sfumato.ledger import choices, log, log_leaves, persons, schema, states
+from sfumato.ledger import choices, log, log_leaves, log_quiet, persons, schema, states
 from sfumato.ledger.choices import Choices
 from sfumato.ledger.life_records import Epoch
 from sfumato.ledger.packing import CHUNK, chunks_of, squeeze
@@ -31,9 +31,12 @@ def close(connection: Connection, dataset_id: int, at: str, *, kind: str = "epoc
 
 
 def bind(connection: Connection, dataset_id: int, at: str) -> Epoch | None:
-    """Take in what takes something away; ``None`` if nothing does, and then nothing is written."""
+    """Take in what takes something away; ``None`` if nothing does, and then nothing is written.
+
+    Of a private roster the log does not tell whether anything did: an entry is written all the same.
+    """
     if not choices.lowering(connection, dataset_id):
-        return None
+        return _nothing(connection, dataset_id, at) if log_quiet.is_private(connection, dataset_id) else None
     before = states.load(connection, dataset_id)
     waiting, last = choices.read(connection, dataset_id)
     waiting = waiting.last_of_each()
@@ -49,6 +52,14 @@ def bind(connection: Connection, dataset_id: int, at: str) -> Epoch | None:
     done = take_in(connection, dataset_id, before, lowered, at=at, kind="bind", last=last)
     choices.write(connection, dataset_id, waiting[rest], np.zeros(int(rest.sum()), dtype=bool))
     return done
+
+
+def _nothing(connection: Connection, dataset_id: int, at: str) -> Epoch:
+    change = states.last_turns(connection, dataset_id)[0]
+    epoch = 0 if change is None else int(change.epoch)
+    standing = log_leaves.standing_of(connection, dataset_id) or None  # there from the first epoch or charge on
+    log.append(connection, dataset_id, log_leaves.quietly(epoch, at, (), standing))
+    return Epoch(epoch, at, 0, 0, 0, 0, 0, 0, 0)
 
 
 def take_in(
@@ -115,7 +126,9 @@ def take_in(
     choices.taken_in(connection, dataset_id, last)
     standing = log_leaves.standing_of(connection, dataset_id)
     change = {"dataset_id": dataset_id, **row}
-    leaf = log_leaves.changed(connection, dataset_id, change, rows, newcomers.astype(MEMBER).tobytes(), standing)
+    written = log_leaves.change_rows(connection, dataset_id, change, rows, newcomers.astype(MEMBER).tobytes())
+    quiet = log_quiet.is_private(connection, dataset_id)
+    leaf = log_leaves.quietly(after.epoch, at, written, standing) if quiet else log_leaves.changed(change, written, standing)
     log.append(connection, dataset_id, leaf)
     return Epoch(after.epoch, at, taking_part, int(after.cohorts.max(initial=-1)) + 1, **counts)
 

@@ -151,7 +151,8 @@ class Life:
         Returns
         -------
         Epoch or None
-            What came into force; ``None`` if there was nothing, and then nothing is written.
+            What came into force; ``None`` if there was nothing, and then nothing is written. Of a private roster always
+            the same, and always an entry in the log: whether anything waited is not told.
         """
         return self._lives.bind()
 

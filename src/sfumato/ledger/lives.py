@@ -91,7 +91,7 @@ class Lives:
 
     def bind(self) -> Epoch | None:
         with self._living() as (connection, dataset_id, menu):
-            if not choices.lowering(connection, dataset_id):
+            if not menu.private and not choices.lowering(connection, dataset_id):
                 return None
         with self._writing() as connection:
             bound = epochs.bind(connection, lock(connection, self._dataset), clock.now())

@@ -70,8 +70,17 @@ def seal(salt: str, rows: Iterable[Row]) -> str:
     >>> seal("00", [("t", 1, None)]) == seal("00", [("t", 1, None)]), seal("00", [("t", 1)]) == seal("01", [("t", 1)])
     (True, False)
     """
-    texts = sorted(json.dumps([_plain(value) for value in row], separators=(",", ":")) for row in rows)
-    return hashlib.sha256(_ROWS + salt.encode() + b"\n" + "\n".join(texts).encode()).hexdigest()
+    return sealed(salt, map(text_of, rows))
+
+
+def text_of(row: Row) -> str:
+    """What of a row goes into a seal; short, however large the row is."""
+    return json.dumps([_plain(value) for value in row], separators=(",", ":"))
+
+
+def sealed(salt: str, texts: Iterable[str]) -> str:
+    """The seal of rows whose texts are known."""
+    return hashlib.sha256(_ROWS + salt.encode() + b"\n" + "\n".join(sorted(texts)).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:
@@ -162,7 +171,7 @@ class _End:
         for level, found in enumerate([hashed, *nodes]):
             self.known.pop((level, (number >> level) - 1), None)
             self.known[level, number >> level] = found
-        self.size, self.chain = number + 1, chained(self.chain, hashed)
+        self.size, self.chain = number + 1, chained(self.chain, hashed, salt)
         self.closed = self.closed or leaf.kind == "closed"
         return {
             "number": number,
@@ -192,9 +201,9 @@ def _end(connection: Connection, dataset_id: int, leaf: Leaf, dataset: str | Non
     return _End(last.dataset, int(last.number) + 1, bytes.fromhex(last.chain), bool(last.closed), known)
 
 
-def chained(before: bytes, leaf: bytes) -> bytes:
-    """The chain after one more leaf."""
-    return hashlib.sha256(_CHAIN + before + leaf).digest()
+def chained(before: bytes, leaf: bytes, salt: str) -> bytes:
+    """The chain after one more leaf. It covers salts too, also where what they sealed is gone; it is told to nobody."""
+    return hashlib.sha256(_CHAIN + before + leaf + salt.encode()).digest()
 
 
 def size_of(connection: Connection, dataset_id: int) -> int:

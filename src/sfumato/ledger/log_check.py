@@ -20,7 +20,7 @@ from sqlalchemy import Connection, exists, select
 from sqlalchemy.exc import InvalidRequestError
 
 from sfumato.errors import LedgerError
-from sfumato.ledger import cohorts, log, log_leaves, log_rows, merkle, schema
+from sfumato.ledger import cohorts, log, log_leaves, log_quiet, log_rows, merkle, schema
 from sfumato.ledger.allowance import DAILY
 from sfumato.ledger.log import Leaf
 from sfumato.ledger.merkle import Node
@@ -46,6 +46,7 @@ class Written:
         self.dataset = dataset
         self.leaves: dict[tuple[str, int | None], tuple[str, str]] = {}
         self.chosen: list[tuple[int, int, str, str]] = []  # first and last line, salt, body
+        self.quiet: list[tuple[str, dict[str, Any]]] = []  # salt and body of changes of a private roster
         self.standing: tuple[str, str] | None = None
         self.ledger: dict[str, str] | None = None
         for salt, text in _holding_together(connection, dataset_id, dataset):
@@ -57,12 +58,19 @@ class Written:
                 self.ledger = body["ledger"]
             if kind == "chosen":
                 self.chosen.append((body["first"], body["last"], salt, text))
+            elif kind == "changed" and "change" not in body:
+                self.quiet.append((salt, body))
             elif kind in log_leaves.KINDS - {"closed", "migrated"}:
                 about = body.get("entry", body.get("change"))
                 number: int | None = len(self.leaves) if kind == "allowance" else about
                 if (kind, number) in self.leaves:
                     raise unlike(dataset, "an entry of the log is there twice")
                 self.leaves[kind, number] = salt, text
+
+    def sealed(self, leaf: Leaf, number: int | None = None) -> bool:
+        """Whether a leaf of this kind has these rows."""
+        salt, text = self.leaves.get((leaf.kind, number), ("", "{}"))
+        return bool(log.seal(salt, leaf.rows) == json.loads(text).get("seal"))
 
     def take(self, leaf: Leaf, number: int | None, *, what: str, standing: str | None = None) -> None:
         """Compare what the tables say with the leaf that sealed it."""
@@ -95,7 +103,7 @@ def _holding_together(connection: Connection, dataset_id: int, dataset: str) -> 
                 nodes = merkle.completed(expected, hashed, known.__getitem__)
             except (ValueError, KeyError):
                 raise unlike(dataset, "the log has a hole or an entry that cannot be read") from None
-            chain = log.chained(chain, hashed)
+            chain = log.chained(chain, hashed, row.salt)
             closed = int(closed or body["kind"] == "closed")
             for level, found in enumerate([hashed, *nodes]):
                 known.pop((level, (expected >> level) - 1), None)
@@ -122,6 +130,8 @@ def check(connection: Connection, dataset_id: int, dataset: str) -> None:
     if said.ledger != log_leaves.about(connection):
         raise unlike(dataset, "format or software of the ledger is not what the log says")
     registered = log_leaves.registered(connection, dataset_id)
+    if not said.sealed(registered):  # which may be older than the key of a private roster's people
+        registered = log_leaves.registered(connection, dataset_id, marked=False)
     said.take(
         Leaf("registered", {**registered.body, "ledger": _then(said)}, registered.rows), None, what="its caps or roster"
     )
@@ -130,15 +140,24 @@ def check(connection: Connection, dataset_id: int, dataset: str) -> None:
         _check_release(said, each)
     started = False
     applied = 0
+    quiet: list[tuple[dict[str, Any], list[str]]] | None = [] if log_quiet.is_private(connection, dataset_id) else None
     for change in log_rows.changes(connection, dataset_id):
         turn = int(change.row["number"])
-        leaf = log_leaves.changed(connection, dataset_id, change.row, change.chunks, change.newcomers, None)
-        said.take(leaf, turn, what=f"change {turn} of its people")
+        rows = log_leaves.change_rows(connection, dataset_id, change.row, change.chunks, change.newcomers)
+        if quiet is None:
+            said.take(log_leaves.changed(change.row, rows, None), turn, what=f"change {turn} of its people")
+        else:
+            quiet.append((change.row, [log.text_of(row) for row in rows]))
         started = started or change.row["kind"] == "start"
         applied = max(applied, int(change.row["applied"]))
     _check_people(connection, dataset_id, said, living=bool(registered.body["living"]), started=started)
-    _check_choices(connection, dataset_id, said, applied)
+    if quiet is None:
+        _check_choices(connection, dataset_id, said, applied)
+    else:
+        _check_quiet(connection, dataset_id, said, applied, quiet)
     _check_allowances(connection, dataset_id, said)
+    if quiet is None and said.quiet:
+        raise unlike(dataset, "the log tells of something that is not there (changed)")
     if said.leaves:
         kind, number = next(iter(said.leaves))
         which = kind if number is None else f"{kind} {number}"
@@ -157,7 +176,7 @@ def _check_key(connection: Connection, said: Written) -> None:
         raise unlike(said.dataset, "the ledger has settings that nobody made")
     anywhere = exists().where(schema.log.c.kind == "people key")
     known = bool(connection.execute(select(anywhere)).scalar())
-    if known != ("people_key" in names):
+    if known != ("people_key" in names) and (known or not log_quiet.any_private(connection)):
         raise unlike(said.dataset, "the mark of the people's key is not what the log says")
     if ("people key", None) in said.leaves:
         said.take(log_leaves.people_key(connection), None, what="the mark of the people's key")
@@ -216,6 +235,15 @@ def _check_choices(connection: Connection, dataset_id: int, said: Written, appli
             raise unlike(said.dataset, "what people have chosen is not what the log says")
     if at < len(rows):
         raise unlike(said.dataset, "a choice of its people is not in the log")
+
+
+def _check_quiet(
+    connection: Connection, dataset_id: int, said: Written, applied: int, changes: list[tuple[dict[str, Any], list[str]]]
+) -> None:
+    fault = log_quiet.check_changes(said.quiet, changes) or log_quiet.check_strangers(connection)
+    fault = fault or log_quiet.check_choices(log_rows.waiting(connection, dataset_id), applied)
+    if fault is not None or said.chosen:
+        raise unlike(said.dataset, fault or "a choice of its people is in the log")
 
 
 def _check_allowances(connection: Connection, dataset_id: int, said: Written) -> None:

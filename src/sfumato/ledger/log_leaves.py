@@ -1,7 +1,8 @@
 """What is written into the log when something happens, kind by kind.
 
 Every column of every row goes into the seal of one leaf. What stands in the body for everybody who may read it is little:
-no person, no number of people, nothing finer than a minute, and of a choice only that there was one.
+no person, no number of people, nothing finer than a minute, and of a choice only that there was one, or not even that
+(`sfumato.ledger.log_quiet`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from sfumato.errors import InputError
-from sfumato.ledger import schema
+from sfumato.ledger import log_quiet, schema
 from sfumato.ledger.allowance import OWN
 from sfumato.ledger.log import Leaf, Row, row_of, rows_in, rows_of
 from sfumato.ledger.requests import canonical, readable
@@ -39,8 +40,12 @@ FINISH = ("state", "artefact", "finished_at")  # of a release: what is written w
 _LONGEST = 100_000
 
 
-def registered(connection: Connection, dataset_id: int) -> Leaf:
-    """A dataset with all its caps; people by what they may choose from."""
+def registered(connection: Connection, dataset_id: int, *, marked: bool = True) -> Leaf:
+    """A dataset with all its caps; people by what they may choose from.
+
+    With a private roster the mark of the people's key is sealed in it, if there is one: an entry of its own would tell that
+    somebody had chosen. `marked` is ``False`` for what it looked like before there was a key.
+    """
     (row,) = rows_in(connection, select(schema.datasets).where(schema.datasets.c.id == dataset_id))
     limits = limits_of(connection, dataset_id)
     body = {
@@ -50,6 +55,8 @@ def registered(connection: Connection, dataset_id: int) -> Leaf:
     }
     rows = [row_of(schema.datasets, row), *limits, *_where(connection, schema.rosters, dataset_id)]
     living = [line for line in _where(connection, schema.lives, dataset_id) if not line[-1]]
+    if marked and log_quiet.is_private(connection, dataset_id):
+        rows += people_key(connection).rows
     return Leaf("registered", {**body, "living": bool(living)}, [*rows, *living])
 
 
@@ -117,21 +124,29 @@ def bridged(release: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> L
     return Leaf("bridged", body, rows, release_id=int(release["id"]))
 
 
-def changed(
+def change_rows(
     connection: Connection,
     dataset_id: int,
     change: Mapping[str, Any],
     chunks: Iterable[Mapping[str, Any]],
     newcomers: bytes,
-    standing: Sequence[Row] | None,
-) -> Leaf:
-    """Choices came into force; with the first one of a roster that had head counts it came alive."""
+) -> list[Row]:
+    """What was written when choices came into force; with the first ones a roster that had head counts came alive."""
     rows = [row_of(schema.changes, change), *(row_of(schema.change_chunks, chunk) for chunk in chunks)]
     if change["kind"] == "start":
         rows += _where(connection, schema.lives, dataset_id)
-    rows.append(("newcomers", newcomers))
+    return [*rows, ("newcomers", newcomers)]
+
+
+def changed(change: Mapping[str, Any], rows: Sequence[Row], standing: Sequence[Row] | None) -> Leaf:
+    """Choices came into force."""
     body = {"change": int(change["number"]), "epoch": int(change["epoch"]), "at": change["at"]}
     return Leaf("changed", body, rows, standing)
+
+
+def quietly(epoch: int, at: str, rows: Sequence[Row], standing: Sequence[Row] | None) -> Leaf:
+    """Choices of a private roster were asked for, and came into force if there were any: `sfumato.ledger.log_quiet`."""
+    return Leaf("changed", {"epoch": epoch, "at": at}, rows, standing)
 
 
 def chosen(rows: Sequence[Mapping[str, Any]]) -> Leaf:

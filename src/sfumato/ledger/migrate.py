@@ -92,11 +92,19 @@ def _to_minutes(connection: Connection) -> None:
 def _made_anew(connection: Connection, table: Table, changed: dict[str, str]) -> None:
     columns = [column.name for column in table.columns]
     values = ", ".join(changed.get(column, column) for column in columns)
+    # Numbers are counted up for good: one that was used and is gone must not come again.
+    counted = connection.execute(
+        text("SELECT max(seq) FROM sqlite_sequence WHERE name = :name"), {"name": table.name}
+    ).scalar()
     connection.execute(text(f"CREATE TEMP TABLE moved AS SELECT * FROM {table.name}"))
     connection.execute(text(f"DROP TABLE {table.name}"))
     table.create(connection)
     connection.execute(text(f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT {values} FROM moved ORDER BY id"))
     connection.execute(text("DROP TABLE moved"))
+    if counted is not None:
+        connection.execute(text("DELETE FROM sqlite_sequence WHERE name = :name"), {"name": table.name})
+        row = {"name": table.name, "seq": counted}
+        connection.execute(text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :seq)"), row)
 
 
 def _check(table: Table, name: str) -> CheckConstraint:

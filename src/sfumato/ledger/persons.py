@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from sfumato.errors import InputError, LedgerError
-from sfumato.ledger import log, log_leaves, schema
+from sfumato.ledger import log, log_leaves, log_quiet, schema
 
 ENVIRONMENT = "SFUMATO_PEOPLE_KEY"
 KEY_BYTES = 32
@@ -73,7 +73,8 @@ def key_of(connection: Connection, path: Path | None, *, make: bool, dataset_id:
     if check is None and make:
         assert dataset_id is not None
         connection.execute(insert(schema.meta).values(name=_CHECK, value=mark))
-        log.append(connection, dataset_id, log_leaves.people_key(connection))
+        if not log_quiet.is_private(connection, dataset_id):  # whose log does not tell that somebody came
+            log.append(connection, dataset_id, log_leaves.people_key(connection))
     return key
 
 

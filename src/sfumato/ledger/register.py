@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import insert, select
 
 from sfumato.errors import LedgerError
-from sfumato.ledger import clock, cohorts, log, log_leaves, menus, schema
+from sfumato.ledger import clock, cohorts, log, log_leaves, menus, persons, schema
 from sfumato.ledger.caps import Caps
 from sfumato.ledger.database import Store
 from sfumato.ledger.reserve import read_caps
@@ -30,6 +30,8 @@ def register(store: Store, caps: Caps) -> None:
         connection.execute(insert(schema.limits), rows)
         if caps.menu is not None:
             menus.enrol(connection, dataset_id, caps.menu)
+            if caps.menu.private:  # now, and not when the first person comes
+                persons.key_of(connection, store.key, make=True, dataset_id=dataset_id)
         elif caps.people is not None:
             cohorts.enrol(connection, dataset_id, caps.people)
         log.append(connection, dataset_id, log_leaves.registered(connection, dataset_id), dataset=caps.dataset)

@@ -2,7 +2,8 @@
 
 Custodians and officers read all bodies but that of an end which is not told yet. An analyst reads the entries of releases
 that were told to them, or to everybody; a person reads none. The hash of an entry tells nothing about it (each body has a
-salted seal in it), so all of them get the hashes: whoever keeps a checkpoint can check that the log only grows.
+salted seal in it), so all of them get the hashes: whoever keeps a checkpoint can check that the log only grows. How much it
+grows tells nothing of people who are private (`sfumato.ledger.log_quiet`).
 """
 
 from __future__ import annotations
