@@ -10,13 +10,13 @@ BIN    := $(VENV)/bin
 demo: $(VENV)/.demo-ready
 	$(BIN)/sfumato demo
 
-# A test goes to whichever process is free; those that share something costly stay together (tests/support/together.py).
+# Three processes on two cores: many tests wait for a disk, a server or a slot. A test goes to whichever process is free; those that share something costly stay together (tests/support/together.py).
 # One thread for linear algebra in each of them: more would only wait for each other.
 test: export OMP_NUM_THREADS = 1
 # Many tests start a process; without byte code each would compile the package anew.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.dev-ready
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 3 --dist loadgroup
 
 # The tests that take longest, by name. Everything else: .venv/bin/pytest -m "not slow"
 slow-tests: $(VENV)/.dev-ready

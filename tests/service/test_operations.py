@@ -16,6 +16,7 @@ from fastapi import HTTPException
 from fastapi.testclient import TestClient
 from sqlalchemy import insert
 
+from sfumato.cli.app import log_to_stderr
 from sfumato.service.fresh import fresh_id
 from sfumato.service.http.access import Caller, allowed
 from sfumato.service.http.app import create_app
@@ -41,6 +42,7 @@ def logged() -> Iterator[io.StringIO]:
     names = ("", "sfumato", "sfumato.service", "uvicorn", "uvicorn.error", "uvicorn.access")
     before = [(logging.getLogger(n), list(logging.getLogger(n).handlers), logging.getLogger(n).level) for n in names]
     stream = io.StringIO()
+    log_to_stderr(logging.DEBUG)  # as `sfumato -vv serve`
     log_json(stream)
     yield stream
     for logger, handlers, level in before:

@@ -25,6 +25,7 @@ from sfumato.errors import InputError
 from sfumato.privacy.source import Generator, Seeded
 from sfumato.testing.comparison import Compared, compare
 from sfumato.testing.replaying import alike
+from sfumato.testing.still import still
 from sfumato.testing.tape import LeakError, Tape
 
 T = TypeVar("T")
@@ -120,6 +121,11 @@ def fuzz(
 
 def _try(run: Callable[[T, Tape], Any], rows: Rows[T], random: Generator, seed: int) -> str | None:
     """Raise if the two runs differ; else how both failed, or None."""
+    with still():
+        return _both(run, rows, random, seed)
+
+
+def _both(run: Callable[[T, Tape], Any], rows: Rows[T], random: Generator, seed: int) -> str | None:
     owners = np.asarray(rows.owners)
     person = int(random.choice(owners))
     place = f"table {seed} without person {person}"

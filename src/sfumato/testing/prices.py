@@ -29,6 +29,7 @@ from sfumato.releases.opening import open as open_table
 from sfumato.results import Result
 from sfumato.testing.price_plans import PricePlan, random_plan
 from sfumato.testing.replaying import Replay, replay
+from sfumato.testing.still import still
 from sfumato.testing.tape import LeakError, Tape
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def check_price(plan: PricePlan, *, mechanism: str = "auto", seed: int = 0, file
         with tempfile.TemporaryDirectory(prefix="sfumato-fuzz-") as folder:
             return _release(plan, table, tape, mechanism, Path(folder), made, files=files)
 
-    found = replay(run, plan.table, plan.without, source=seed)
+    with still():
+        found = replay(run, plan.table, plan.without, source=seed)
     (charged, promised, chosen), _ = made
     loss = _loss(plan, found)
     place = f"{plan.kind} by {chosen}, {plan.schema.terms.rows_per_person} rows a person, {dict(plan.asked)}"

@@ -86,7 +86,9 @@ def log_json(stream: TextIO | None = None, *, level: int = logging.INFO) -> logg
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
-    logging.getLogger("sfumato").setLevel(logging.WARNING)
+    ours = logging.getLogger("sfumato")  # whatever `sfumato --verbose` set up: its lines have names and conditions
+    ours.handlers[:], ours.propagate = [], True
+    ours.setLevel(logging.WARNING)
     LOGGER.setLevel(level)
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):  # the access log has whole addresses
         logger = logging.getLogger(name)
