@@ -1,7 +1,7 @@
 """Two runs that are alike leave two ledgers that are alike, while this holds.
 
-A ledger's log has random salts, and its lines the minute: in two runs on neighbours they would differ, and all that is hashed
-with them, whatever the mechanism does. Held still, what remains different depends on the data.
+A ledger's log has random salts, and its lines the minute: in two runs on neighbours they would differ, and all that is
+hashed with them, whatever the mechanism does. Held still, what remains different depends on the data.
 """
 
 from __future__ import annotations
