@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -89,6 +88,3 @@ def action_of(route: Any) -> str | None:
 
 def _all(dependant: Any) -> list[Any]:
     return [dependant, *(inner for d in dependant.dependencies for inner in _all(d))]
-
-
-Check = Callable[..., Caller]
